@@ -162,10 +162,10 @@ pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
         let Some(text) = env(variable.name).filter(|t| !t.is_empty()) else {
             continue;
         };
-        let value = value(variable.kind, &text).map_err(|wanted| {
+        let value = value(variable.kind, &text).map_err(|expected| {
             error(
                 variable.name,
-                &format!("expected {wanted}, not `{}`", text.display()),
+                &format!("expected {expected}, not `{}`", text.display()),
             )
         })?;
         layer.set(key, value, Origin::Variable(variable.name));

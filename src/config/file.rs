@@ -95,8 +95,8 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
             tables.insert(key, value);
         }
     }
-    no_singular_tables(source, root.get_ref())?;
-    known_keys(source, root.get_ref(), table_keys)?;
+    reject_singular_tables(source, root.get_ref())?;
+    reject_unknown_keys(source, root.get_ref(), table_keys)?;
     let reader = Reader {
         source,
         path,
@@ -202,7 +202,7 @@ fn read_project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
 pub(super) fn assigned(assignments: &[String]) -> Result<Layer, SourceError> {
     let source = Source::new(assign::NAME, &assign::file(assignments)?);
     let root = source::table(&source)?;
-    known_keys(&source, root.get_ref(), &[])?;
+    reject_unknown_keys(&source, root.get_ref(), &[])?;
     let outline = root.get_ref().clone();
     let home = std::env::home_dir();
     Reader {
@@ -217,7 +217,7 @@ pub(super) fn assigned(assignments: &[String]) -> Result<Layer, SourceError> {
 
 /// Rejects `[provider.x]` and `[profile.x]`, which are easily mistaken for `[providers.x]` and
 /// `[profiles.x]`.
-fn no_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceError> {
+fn reject_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceError> {
     for (key, tables) in [("provider", "providers"), ("profile", "profiles")] {
         if let Some((place, value)) = root.get_key_value(key)
             && matches!(value.get_ref(), DeValue::Table(_))
@@ -234,7 +234,11 @@ fn no_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceE
 }
 
 /// Fails at the first key that is neither a setting nor a table.
-fn known_keys(source: &Source, root: &DeTable<'_>, tables: &[&str]) -> Result<(), SourceError> {
+fn reject_unknown_keys(
+    source: &Source,
+    root: &DeTable<'_>,
+    tables: &[&str],
+) -> Result<(), SourceError> {
     let settings = source::fields::<Settings>();
     let unknown = root
         .keys()
@@ -301,9 +305,9 @@ impl Reader<'_> {
         settings.criteria = settings.criteria.map(|spec| self.criteria_spec(spec));
         settings.criteria_path = settings
             .criteria_path
-            .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
-        settings.prompt_dir = settings.prompt_dir.map(|dir| self.beside(&dir));
-        settings.ca_file = settings.ca_file.map(|file| self.beside(&file));
+            .map(|dirs| dirs.iter().map(|dir| self.resolve_path(dir)).collect());
+        settings.prompt_dir = settings.prompt_dir.map(|dir| self.resolve_path(&dir));
+        settings.ca_file = settings.ca_file.map(|file| self.resolve_path(&file));
         Ok(Layer::new(&settings, |key| {
             let keys: Vec<&str> = key.split('.').collect();
             let (path, line) = (
@@ -323,7 +327,7 @@ impl Reader<'_> {
     }
 
     /// Resolves a path relative to the folder of this file; `~/` is the home directory.
-    fn beside(&self, path: &Path) -> PathBuf {
+    fn resolve_path(&self, path: &Path) -> PathBuf {
         if let (Ok(rest), Some(home)) = (path.strip_prefix("~"), self.home) {
             return home.join(rest);
         }
@@ -366,7 +370,7 @@ impl Reader<'_> {
         if !source::is_path(&spec) {
             return spec;
         }
-        let path = self.beside(Path::new(&spec));
+        let path = self.resolve_path(Path::new(&spec));
         path.to_str().map_or(spec, str::to_owned)
     }
 

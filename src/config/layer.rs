@@ -124,16 +124,16 @@ impl Layer {
     }
 
     /// Overrides this layer with the values of `above`.
-    pub(super) fn cover(&mut self, above: &Self) {
+    pub(super) fn override_with(&mut self, above: &Self) {
         for (key, value) in &above.0 {
             self.0.insert(key.clone(), value.clone());
         }
     }
 
-    /// Like [`Self::cover`], but the number under `key` stays if it is lower than the new one.
-    pub(super) fn cover_but_keep_lower(&mut self, above: &Self, key: &str) {
+    /// Like [`Self::override_with`], but the number under `key` stays if it is lower than the new one.
+    pub(super) fn override_unless_lower(&mut self, above: &Self, key: &str) {
         let mine = self.0.get(key).cloned();
-        self.cover(above);
+        self.override_with(above);
         let number = |entry: &(Value, Origin)| entry.0.as_f64();
         if let Some(mine) = mine
             && let (Some(old), Some(new)) = (number(&mine), self.0.get(key).and_then(number))
@@ -222,7 +222,7 @@ impl Resolved {
     /// If they are invalid in this version.
     pub fn recorded(settings: &Settings) -> Result<Self, ValueError> {
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
-        all.cover(&Layer::new(settings, |_| Origin::Record));
+        all.override_with(&Layer::new(settings, |_| Origin::Record));
         all.resolved()
     }
 

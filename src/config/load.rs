@@ -177,14 +177,14 @@ impl Config {
         })?;
         let flags = Layer::new(flags, |key| Origin::Flag(flag_name(key)));
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
-        all.cover(&self.user.layer);
-        all.cover_but_keep_lower(&self.project, MAX_COST);
+        all.override_with(&self.user.layer);
+        all.override_unless_lower(&self.project, MAX_COST);
         // Project files may not choose the profile.
         let chosen = [&flags, &self.assigned, &self.env, &self.user.layer]
             .into_iter()
             .find_map(|layer| layer.text("profile"));
         if let Some((name, origin)) = chosen {
-            all.cover(self.profile(name, origin)?);
+            all.override_with(self.profile(name, origin)?);
         }
         if let Some(criteria) = criteria {
             let settings = Settings {
@@ -199,11 +199,11 @@ impl Config {
                 ..Settings::default()
             };
             let layer = Layer::new(&settings, |_| Origin::Criteria(criteria.name.clone()));
-            all.cover_but_keep_lower(&layer, MAX_COST);
+            all.override_unless_lower(&layer, MAX_COST);
         }
-        all.cover(&self.env);
-        all.cover(&self.assigned);
-        all.cover(&flags);
+        all.override_with(&self.env);
+        all.override_with(&self.assigned);
+        all.override_with(&flags);
         for key in ["model", "judge_model", "stronger_model"] {
             let found = all.text(key).and_then(|(name, origin)| {
                 let model = self.user.aliases.get(name)?.clone();
@@ -216,7 +216,7 @@ impl Config {
         let resolved = all
             .resolved()
             .map_err(|error| SourceError::for_file(&error.key, &error.message))?;
-        no_contradiction(&resolved)?;
+        check_contradictions(&resolved)?;
         Ok(resolved)
     }
 
@@ -265,7 +265,7 @@ pub fn check_user_file(path: &Path, env: Env<'_>) -> Result<(), SourceError> {
 
 /// Checks that values of different layers do not contradict each other. The error is about the value with the
 /// higher precedence and names the origin of both.
-fn no_contradiction(resolved: &Resolved) -> Result<(), SourceError> {
+fn check_contradictions(resolved: &Resolved) -> Result<(), SourceError> {
     const KEYS: [&str; 2] = ["loop.min_iterations", "loop.max_iterations"];
     let settings = &resolved.settings.loop_settings;
     let Err((_, message)) = settings.check() else {

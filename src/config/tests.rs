@@ -386,12 +386,12 @@ fn resolves_paths_relative_to_the_user_file_or_home() {
         &[],
     );
     let settings = world.resolve(&Settings::default()).unwrap().settings;
-    let beside = world.user().parent().unwrap().to_owned();
+    let config_dir = world.user().parent().unwrap().to_owned();
     assert_eq!(
         settings.criteria_path,
         Some(vec![
             world.dir.path().join("c"),
-            beside.join("d"),
+            config_dir.join("d"),
             PathBuf::from("/e")
         ])
     );

@@ -44,7 +44,7 @@ pub(in crate::cli) async fn run(
     args: &BatchArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    let begun = Instant::now();
+    let started = Instant::now();
     #[cfg(not(feature = "restate"))]
     if args.engine.is_some() || args.admin.is_some() || args.cancel {
         return Err(super::worker::not_built());
@@ -86,7 +86,7 @@ pub(in crate::cli) async fn run(
             stop: None,
             tally: before.tally,
         };
-        return Ok(conclude(&ending, "", args, global.quiet, begun));
+        return Ok(conclude(&ending, "", args, global.quiet, started));
     }
     let (drain, end) = signals(args);
     let gate = Gate::new(pace(args));
@@ -101,7 +101,7 @@ pub(in crate::cli) async fn run(
         let loops =
             Loops::open(args.tasks_args(), global, plan, longest, &gate, limits.cost).await?;
         if let Some(checked) = &checked {
-            loops.try_all(&checked.criteria, global.quiet).await;
+            loops.check_criteria(&checked.criteria, global.quiet).await;
         }
         Ok::<_, CliError>(Runner::Here(Box::new(loops)))
     };
@@ -116,7 +116,7 @@ pub(in crate::cli) async fn run(
         ordered: args.ordered,
         fail_fast: args.fail_fast,
         replan: args.replan,
-        limits: left_of(limits, begun),
+        limits: remaining(limits, started),
     };
     let tally = before.tally;
     let running = batch::run(
@@ -137,9 +137,9 @@ pub(in crate::cli) async fn run(
         runner.cancel().await;
     }
     runner.learn(&history, &criteria, global.quiet);
-    let code = conclude(&ending, &unwritten, args, global.quiet, begun);
+    let code = conclude(&ending, &unwritten, args, global.quiet, started);
     if !global.quiet {
-        judged::say(&history, &ending, all, &criteria, args);
+        judged::print(&history, &ending, all, &criteria, args);
     }
     Ok(code)
 }
@@ -231,9 +231,11 @@ fn pace(args: &BatchArgs) -> Pace {
 }
 
 /// The limits, less the time already spent on opening the models.
-pub(super) fn left_of(limits: Limits, begun: Instant) -> Limits {
+pub(super) fn remaining(limits: Limits, started: Instant) -> Limits {
     Limits {
-        time: limits.time.map(|time| time.saturating_sub(begun.elapsed())),
+        time: limits
+            .time
+            .map(|time| time.saturating_sub(started.elapsed())),
         ..limits
     }
 }
@@ -388,18 +390,18 @@ fn conclude(
     unwritten: &str,
     args: &BatchArgs,
     quiet: bool,
-    begun: Instant,
+    started: Instant,
 ) -> ExitCode {
     let tally = &ending.tally;
     if !quiet {
         printer::say(&numbers(tally));
         let mut used: Vec<String> = report::tokens(&tally.token_usage).into_iter().collect();
         used.extend(tally.cost().map(|cost| format!("cost {cost:.4}")));
-        used.push(report::duration(begun.elapsed().as_secs_f64()));
+        used.push(report::duration(started.elapsed().as_secs_f64()));
         printer::say(&used.join(" · "));
     }
     if let Some(stop) = &ending.stop {
-        say_why(stop, unwritten, &args.tasks, args.file().is_some(), quiet);
+        report_stop(stop, unwritten, &args.tasks, args.file().is_some(), quiet);
     }
     match ending.exit_code() {
         ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
@@ -431,7 +433,7 @@ fn numbers(tally: &Tally) -> String {
 }
 
 /// Reports why a batch stopped early. `kept`: whether its rows are in a file.
-pub(super) fn say_why(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool, quiet: bool) {
+pub(super) fn report_stop(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool, quiet: bool) {
     let what = match stop {
         Stop::NoReader => return,
         Stop::Provider(error) => {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::loops::Loops;
 use super::batch::progress::Progress;
-use super::batch::{left_of, open_results, say_why};
+use super::batch::{open_results, remaining, report_stop};
 use crate::batch::{
     self, Ending, Entry, Flow, Gate, Hands, Limits, Now, Options, Output, Remote, Results, Row,
     Status, Stop, Tally,
@@ -42,7 +42,7 @@ pub(in crate::cli) async fn run(
 
 /// Runs the trials and prints the report.
 async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-    let begun = Instant::now();
+    let started = Instant::now();
     check_arms(args)?;
     let rows = named_file(args.output.as_deref());
     let report = match args.report.as_deref() {
@@ -99,7 +99,7 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
         entries: bench.entries(&measured),
         remote: &bench,
         gate: &gate,
-        limits: left_of(limits, begun),
+        limits: remaining(limits, started),
         input: Path::new(args.tasks()),
         rows,
         quiet: global.quiet,
@@ -228,7 +228,7 @@ impl Trials<'_> {
         let ending = running.await;
         output.progress.end();
         if let Some(stop) = &ending.stop {
-            say_why(stop, "", self.input, self.rows.is_some(), self.quiet);
+            report_stop(stop, "", self.input, self.rows.is_some(), self.quiet);
         }
         Ok((output.measured, ending))
     }

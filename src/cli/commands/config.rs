@@ -103,7 +103,7 @@ fn write_new(path: &Path) -> Result<(), CliError> {
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder).map_err(failed)?;
     }
-    let schema = schema_beside(path);
+    let schema = schema_path(path);
     let name = schema.file_name().unwrap_or_default().to_string_lossy();
     let text = format!("#:schema ./{name}\n{}", config::EXAMPLE);
     fs_err::write(path, text).map_err(failed)?;
@@ -117,7 +117,7 @@ fn write_new(path: &Path) -> Result<(), CliError> {
 }
 
 /// The path of a configuration file's schema, which editors use: `config.schema.json` for `config.toml`.
-fn schema_beside(path: &Path) -> PathBuf {
+fn schema_path(path: &Path) -> PathBuf {
     path.with_extension("schema.json")
 }
 
@@ -128,7 +128,7 @@ fn schema() -> Result<ExitCode, CliError> {
 
 fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
     let path = settings::user_file(global)?;
-    let schema = schema_beside(&path);
+    let schema = schema_path(&path);
     if !path.exists() {
         write_new(&path)?;
     } else if schema.exists() {

@@ -282,7 +282,7 @@ impl Expectation {
             Some(Value::String(text)) => *text == self.text,
             // Compare other values as JSON.
             found => serde_json::from_str(&self.text)
-                .is_ok_and(|wanted: Value| *found.unwrap_or(&Value::Null) == wanted),
+                .is_ok_and(|expected: Value| *found.unwrap_or(&Value::Null) == expected),
         }
     }
 }

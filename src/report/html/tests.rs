@@ -288,7 +288,7 @@ fn run(texts: &Texts) -> Vec<Stamped> {
 /// The page without its style sheet, which is always the same.
 fn without_style(page: &str) -> String {
     let (before, rest) = page.split_once("<style>").expect("a style");
-    let (_, after) = rest.split_once("</style>").expect("its end");
+    let (_, after) = rest.split_once("</style>").expect("the end of the style");
     assert!(!after.contains("<style"));
     format!("{before}{after}")
 }

@@ -40,7 +40,7 @@ impl Delivery {
                 .map_err(|error| error.to_string()),
             None => self
                 .progress
-                .beside(|| printer::print(&row.to_line()))
+                .with_bar_hidden(|| printer::print(&row.to_line()))
                 .map_err(|error| error.message),
         }
     }

@@ -255,7 +255,7 @@ impl RemoteTask for SubmittedTask<'_> {
             engine.gate.set_limit(room);
         }
         if let (Some(memories), Some(run)) = (&engine.memories, &done.compared) {
-            memories.take_in(run);
+            memories.measure_remote(run);
         }
         Some(done.row)
     }

@@ -19,15 +19,15 @@ pub(super) fn name(tasks: &Path) -> String {
 
 /// Prints the verdict on a batch of `total` tasks, including those of earlier calls. If `total` is unknown,
 /// counts the rows instead. Prints nothing after an interrupt, or if the output was closed.
-pub(super) fn say(
+pub(super) fn print(
     history: &BatchHistory,
     ending: &Ending,
     total: Option<u64>,
     criteria: &ReflectionCriteria,
     args: &BatchArgs,
 ) {
-    let unwanted = matches!(ending.stop, Some(Stop::Interrupted | Stop::NoReader));
-    if unwanted || history.seen() == 0 {
+    let skip = matches!(ending.stop, Some(Stop::Interrupted | Stop::NoReader));
+    if skip || history.seen() == 0 {
         return;
     }
     let tally = &ending.tally;

@@ -98,7 +98,7 @@ impl<'a> Loops<'a> {
     }
 
     /// Warns early about unusable criteria. The rows of their tasks report the problem as well.
-    pub(super) async fn try_all(&self, names: &BTreeSet<String>, quiet: bool) {
+    pub(super) async fn check_criteria(&self, names: &BTreeSet<String>, quiet: bool) {
         for name in names {
             if let (Err(problem), false) = (self.loop_for(Some(name)).await, quiet) {
                 let which = if criteria::is_inline(name) {
@@ -112,7 +112,7 @@ impl<'a> Loops<'a> {
     }
 
     /// Builds the loop for the criteria that a task names.
-    async fn make(&self, name: &str) -> Result<Loop, CliError> {
+    async fn build_for(&self, name: &str) -> Result<Loop, CliError> {
         let plan = settings::batch(self.args, Some(name), self.global)?;
         let names_judges = plan.criteria.criteria.iter().any(|criterion| {
             matches!(&criterion.evaluator, Evaluator::Llm(config) if config.model.is_some())
@@ -164,7 +164,7 @@ impl Host for Loops<'_> {
         if let Some(known) = others.get(name) {
             return known.clone();
         }
-        let made = self.make(name).await;
+        let made = self.build_for(name).await;
         let made = made
             .map(Arc::new)
             .map_err(|error| CriteriaError(error.message));

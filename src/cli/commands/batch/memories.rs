@@ -132,7 +132,7 @@ impl Memories {
 
     /// Records whether memory helped a run of another machine.
     #[cfg(feature = "restate")]
-    pub(super) fn take_in(&self, run: &Comparison) {
+    pub(super) fn measure_remote(&self, run: &Comparison) {
         if let Some(store) = &self.memory {
             self.note(recall::taken_in(&mut store.lock(), run));
         }
@@ -352,7 +352,7 @@ mod tests {
         let recalled = memories.recall(&Task::new("Write."), &criteria, "a:b");
         assert_eq!(recalled.insights[0].content, "Write less.");
         let id = recalled.remembered[0];
-        memories.take_in(&Comparison {
+        memories.measure_remote(&Comparison {
             success: Some(true),
             shares: vec![(id, Some(1.0))],
         });

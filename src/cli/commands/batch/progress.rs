@@ -30,8 +30,8 @@ pub(in crate::cli::commands) struct Progress {
     /// The total duration, in seconds, of the tasks that report one, and their number.
     took: (f64, u32),
     stopping: bool,
-    begun: Instant,
-    said: Instant,
+    started: Instant,
+    last_line: Instant,
 }
 
 impl Progress {
@@ -50,13 +50,13 @@ impl Progress {
             failed: 0,
             took: (0.0, 0),
             stopping: false,
-            begun: Instant::now(),
-            said: Instant::now(),
+            started: Instant::now(),
+            last_line: Instant::now(),
         }
     }
 
     /// Runs `write` with the bar hidden.
-    pub(super) fn beside<T>(&self, write: impl FnOnce() -> T) -> T {
+    pub(super) fn with_bar_hidden<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(write),
             None => write(),
@@ -70,12 +70,12 @@ impl Progress {
         }
         if row.status.is_failure() {
             self.failed += 1;
-            self.tell(row);
+            self.report_failure(row);
         }
         if let Some(bar) = &self.bar {
             bar.set_position(self.done);
-        } else if self.said.elapsed() >= PAUSE {
-            self.said = Instant::now();
+        } else if self.last_line.elapsed() >= PAUSE {
+            self.last_line = Instant::now();
             self.say(&self.line(now));
         }
     }
@@ -106,7 +106,7 @@ impl Progress {
         }
     }
 
-    fn tell(&self, row: &Row) {
+    fn report_failure(&self, row: &Row) {
         let Some(error) = row.error.as_deref().filter(|_| self.failed <= MAX_REPORTED) else {
             return;
         };
@@ -133,7 +133,7 @@ impl Progress {
             clippy::cast_precision_loss,
             reason = "there are fewer than 2^53 tasks"
         )]
-        let rate = self.done as f64 / self.begun.elapsed().as_secs_f64().max(1e-3);
+        let rate = self.done as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
         let _ = write!(line, " · {}, {} at once", speed(rate), now.under_way);
         if let Some(left) = self.left(now) {
             let _ = write!(line, " · {left} left");
@@ -145,14 +145,14 @@ impl Progress {
     fn left(&self, now: Now) -> Option<String> {
         let left = self.total?.saturating_sub(self.done);
         let (took, tasks) = self.took;
-        let elapsed = self.begun.elapsed().as_secs_f64();
+        let elapsed = self.started.elapsed().as_secs_f64();
         let seconds = seconds_left(left, now.under_way, took, tasks, elapsed)?;
         Some(format!("about {}", report::duration(seconds)))
     }
 
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.beside(|| printer::say(line));
+            self.with_bar_hidden(|| printer::say(line));
         }
     }
 }

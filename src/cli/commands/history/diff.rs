@@ -38,19 +38,19 @@ pub(super) fn diff(
 
 /// A run and one of its drafts, as named on the command line.
 struct Chosen {
-    wanted: String,
+    spec: String,
     record: RunRecord,
     /// `None` for the answer of the run.
     number: Option<u32>,
 }
 
 impl Chosen {
-    fn read(store: &Store, wanted: &str) -> Result<Self, CliError> {
-        let (run, number) = match wanted.split_once(':') {
-            None => (wanted, None),
+    fn read(store: &Store, spec: &str) -> Result<Self, CliError> {
+        let (run, number) = match spec.split_once(':') {
+            None => (spec, None),
             Some((run, number)) => {
                 let number = number.parse().map_err(|_| {
-                    CliError::usage(format!("`{wanted}` is not a draft"))
+                    CliError::usage(format!("`{spec}` is not a draft"))
                         .hint("write `RUN:N`, for example `last:2`")
                 })?;
                 (run, Some(number))
@@ -58,7 +58,7 @@ impl Chosen {
         };
         let events = store.events(store.find(run)?)?;
         Ok(Self {
-            wanted: wanted.to_owned(),
+            spec: spec.to_owned(),
             record: RunRecord::from_events(&events),
             number,
         })
@@ -90,9 +90,9 @@ impl Chosen {
             .collect();
         let error = match self.number {
             Some(number) => {
-                CliError::usage(format!("`{}`: the run has no draft {number}", self.wanted))
+                CliError::usage(format!("`{}`: the run has no draft {number}", self.spec))
             }
-            None => CliError::usage(format!("`{}`: the run selected no draft", self.wanted)),
+            None => CliError::usage(format!("`{}`: the run selected no draft", self.spec)),
         };
         if numbers.is_empty() {
             return error;

@@ -73,7 +73,7 @@ pub(super) fn rm(
     let many = counted(ids.len(), "run");
     let everything = matches!(which, Which::All);
     let ask = !yes && !matches!(which, Which::Named(_)) && (everything || !ids.is_empty());
-    if ask && !agreed(&many, "the log")? {
+    if ask && !confirm(&many, "the log")? {
         return Err(CliError::usage("nothing deleted"));
     }
     store.remove(&ids)?;
@@ -87,7 +87,7 @@ pub(super) fn rm(
 }
 
 /// Asks on the terminal whether to delete `many` entries from `place`.
-pub(in crate::cli::commands) fn agreed(many: &str, place: &str) -> Result<bool, CliError> {
+pub(in crate::cli::commands) fn confirm(many: &str, place: &str) -> Result<bool, CliError> {
     let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
     if !stderr.is_terminal() || !stdin.is_terminal() {
         return Err(

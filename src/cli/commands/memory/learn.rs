@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{list, take_in};
+use super::{add_entries, list};
 use crate::cli::args::{GlobalArgs, LearnArgs};
 use crate::cli::commands::history::when;
 use crate::cli::error::CliError;
@@ -41,7 +41,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         word(&mut learned, args, global).await?;
     }
     let found = learned.len();
-    let changed = take_in(
+    let changed = add_entries(
         &mut store,
         learned.into_iter().map(Knowledge::Insight).collect(),
     )?;

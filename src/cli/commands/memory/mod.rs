@@ -5,7 +5,7 @@ mod list;
 
 use jiff::Timestamp;
 
-use super::history::rm::agreed;
+use super::history::rm::confirm;
 use crate::cli::args::{GlobalArgs, MemoryAddCommand, MemoryCommand};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
@@ -70,7 +70,7 @@ fn known() -> Result<Vec<Memory>, CliError> {
 }
 
 /// Adds entries to memory, without duplicates.
-fn take_in(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanges, CliError> {
+fn add_entries(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanges, CliError> {
     Ok(store.change_memories(Timestamp::now(), |known| merge(known, all))?)
 }
 
@@ -116,7 +116,7 @@ fn add(what: &MemoryAddCommand, quiet: bool) -> Result<(), CliError> {
         }),
     };
     let kind = given.kind();
-    let changed = take_in(&mut Store::open(&paths::store()?)?, vec![given])?;
+    let changed = add_entries(&mut Store::open(&paths::store()?)?, vec![given])?;
     if !quiet {
         printer::say(&match (changed.added.first(), changed.replaced.first()) {
             (Some(id), _) => format!("added {kind} {id}"),
@@ -148,7 +148,7 @@ fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
         return Err(CliError::usage(format!("{} has no entries", input.name()))
             .hint("write one JSON object per line, for example {\"content\": \"…\", \"confidence\": 0.85}"));
     }
-    let changed = take_in(&mut Store::open(&paths::store()?)?, all)?;
+    let changed = add_entries(&mut Store::open(&paths::store()?)?, all)?;
     if !quiet {
         printer::say(&format!(
             "{} added, {} updated",
@@ -200,7 +200,7 @@ fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
     let ids = which.ids(store.as_ref())?;
     let many = format!("{} {}", ids.len(), plural(ids.len(), "entry", "entries"));
     let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
-    if ask && !agreed(&many, "memory")? {
+    if ask && !confirm(&many, "memory")? {
         return Err(CliError::usage("nothing deleted"));
     }
     if let Some(mut store) = store {

@@ -18,7 +18,7 @@ pub(super) struct Nodes {
     /// The name of the workflow.
     name: String,
     /// What each node does, by name.
-    begun: IndexMap<String, String>,
+    started: IndexMap<String, String>,
     results: Vec<TaskResult>,
     /// Why the draft of the current loop does not meet the criteria, if it does not.
     unmet: Option<String>,
@@ -29,7 +29,7 @@ impl Nodes {
         Self {
             criteria,
             name: name.to_owned(),
-            begun: IndexMap::new(),
+            started: IndexMap::new(),
             results: Vec::new(),
             unmet: None,
         }
@@ -39,7 +39,7 @@ impl Nodes {
     pub(super) fn see(&mut self, event: &Event<'_>) {
         match event {
             Event::NodeStart { node, action } => {
-                self.begun
+                self.started
                     .entry((*node).to_owned())
                     .or_insert_with(|| (*action).to_owned());
                 self.unmet = None;
@@ -54,8 +54,8 @@ impl Nodes {
                 {
                     let why = || {
                         let reason = convergence_reason.map_or("", |reason| reason.describe());
-                        let said = error.as_deref().unwrap_or(reason);
-                        format!("its draft does not meet the criteria: {said}")
+                        let detail = error.as_deref().unwrap_or(reason);
+                        format!("its draft does not meet the criteria: {detail}")
                     };
                     self.unmet = (!success).then(why);
                 }
@@ -79,7 +79,7 @@ impl Nodes {
 
     /// The verdict on the workflow.
     fn assess(&self, failure: Option<&(String, Failure)>) -> PlanAssessment {
-        let tasks = self.begun.iter().map(|(node, action)| PlannedTask {
+        let tasks = self.started.iter().map(|(node, action)| PlannedTask {
             tool: Some(action.clone()),
             ..PlannedTask::new(node)
         });
@@ -91,7 +91,7 @@ impl Nodes {
         let mut results = self.results.clone();
         if let Some((node, failure)) = failure {
             // A failure before the first node belongs to the workflow.
-            if !self.begun.contains_key(node) {
+            if !self.started.contains_key(node) {
                 plan.tasks.push(PlannedTask::new(node));
             }
             let message = failure.message.clone();
@@ -111,7 +111,7 @@ impl Nodes {
             return;
         }
         // The result of a single node is already printed.
-        if self.begun.len() < 2 && global.verbose == 0 {
+        if self.started.len() < 2 && global.verbose == 0 {
             return;
         }
         let assessment = self.assess(failure);
@@ -169,13 +169,13 @@ mod tests {
         let done = nodes(&["a", "b", "a"]).assess(None);
         assert_eq!((done.total, done.succeeded), (2, 2));
         assert!(done.verdict.success);
-        let mut begun = nodes(&["a"]);
-        begun.see(&Event::NodeStart {
+        let mut started = nodes(&["a"]);
+        started.see(&Event::NodeStart {
             node: "b",
             action: "http",
         });
         let failure = Failure::new(ExitCode::Provider, "the request timed out");
-        let failed = begun.assess(Some(&("b".to_owned(), failure)));
+        let failed = started.assess(Some(&("b".to_owned(), failure)));
         assert_eq!((failed.total, failed.failed), (2, 1));
         assert!(!failed.verdict.success && failed.verdict.should_replan);
         let own = Failure::new(ExitCode::Usage, "no way from here");
