@@ -1,34 +1,34 @@
-//! Iterative drafting: a language model writes a draft, hard checks and a judge evaluate it, and it is revised until
-//! it meets the criteria or stops improving.
+//! Iterative drafting: a language model writes a draft, hard checks and a judge evaluate it, and the model
+//! revises it until it meets the criteria or stops improving.
 //!
-//! The modules, from the top down. All but [`cli`], [`report`] and [`config`] live in crates of their own; `docs/architecture.md`
-//! lists them.
+//! The modules, from the top down. All but [`cli`], [`report`] and [`config`] are separate crates, which
+//! `docs/architecture.md` lists.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`cli`] | what can be typed, and everything that is shown |
-//! | [`report`] | text, Markdown and JSON of a run |
-//! | [`mod@bench`] | whether the loop helps: the same tasks written in several ways at the same cost |
-//! | [`workflow`] | YAML files of nodes that generate, evaluate, correct and loop |
-//! | [`batch`] | many tasks at once: pace, rows, resuming |
-//! | [`engine`] | the loop: a pure state machine, and the driver that does what it says |
-//! | [`evaluate`] | the evaluators, and how their verdicts add up |
-//! | [`memory`] | what is kept for later runs: recalling, learning, measuring |
+//! | [`cli`] | the command line: arguments, commands, output |
+//! | [`report`] | reports on runs as text, Markdown, JSON and HTML |
+//! | [`mod@bench`] | benchmarks: the loop compared with other methods at the same cost |
+//! | [`workflow`] | YAML workflows of nodes that generate, evaluate, correct and loop |
+//! | [`batch`] | many tasks at once: rate limits, rows, resuming |
+//! | [`engine`] | the loop: a pure state machine, and the driver that executes its steps |
+//! | [`evaluate`] | the evaluators, and the aggregation of their verdicts |
+//! | [`memory`] | knowledge for later runs: recall, learning, measurement |
 //! | [`evidence`] | context files, and passages of code and documents that drafts are checked against |
 //! | [`revise`] | the revision strategies |
-//! | [`reflector`] | judging the outcome of tasks and plans that something else ran |
-//! | [`sandbox`] | child processes and workers with limits, for code and commands |
-//! | [`prompt`] | what models are told |
+//! | [`reflector`] | evaluation of tasks and plans that other programs ran |
+//! | [`sandbox`] | child processes and workers with resource limits, for code and commands |
+//! | [`prompt`] | prompts and their templates |
 //! | [`criteria`] | criteria files and the built-in sets |
 //! | [`store`] | the run log |
-//! | [`model`] | one trait for all models, and those that there are |
-//! | [`config`] | files, environment and profiles, laid over each other |
-//! | [`source`] | reading files that people write, with errors that show the place |
-//! | [`types`] | the nouns |
-//! | [`secrets`] | keys that must not be read by other programs, shown, stored or sent |
+//! | [`model`] | the model trait and its implementations |
+//! | [`config`] | settings from files, environment and profiles |
+//! | [`source`] | parsing of input files, with errors that show the position |
+//! | [`types`] | the shared data types |
+//! | [`secrets`] | protection of keys from other programs, output, logs and requests |
 //!
-//! A run is a stream of [`types::Event`]s, and its result is the fold over them. How drafts are seen while they are
-//! written, and how a program or a person decides for the loop, is shown in [`engine`].
+//! A run is a stream of [`types::Event`]s, and its result is a fold over them. [`engine`] shows how to
+//! observe drafts while they are written, and how a program or a user can decide for the loop.
 //!
 //! ```
 //! use std::path::Path;
@@ -41,7 +41,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // A model that answers from a script; an `OllamaModel` or an `OpenAiModel` goes here, too.
+//! // A model with scripted replies. An `OllamaModel` or an `OpenAiModel` works the same way.
 //! let script = r#"
 //!     [[reply]]
 //!     text = "Leaves fall on the pond."

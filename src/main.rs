@@ -1,9 +1,10 @@
-//! The `reflect` command: everything is in the library's `cli` room.
+//! The `reflect` command, implemented in the library's `cli` module.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A worker of the sandbox is this program started again: it must start fast, before all else.
+    // The sandbox starts this program again as a worker. Check for that first, because workers must start
+    // fast.
     if let Some(code) = reflect::sandbox::worker_main(std::env::args_os().skip(1)) {
         return ExitCode::from(code);
     }

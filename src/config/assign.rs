@@ -5,11 +5,10 @@ use indexmap::IndexMap;
 use super::layer::keys;
 use crate::source::{self, SourceError};
 
-/// What errors call the place of these values.
+/// The name of this source in errors.
 pub(super) const NAME: &str = "--set";
 
-/// Returns the configuration file that these assignments stand for, one line for each key. The last value of a key
-/// counts.
+/// Converts assignments to the text of a configuration file, one line per key. The last value of a key wins.
 ///
 /// # Errors
 /// If one of them is not `KEY=VALUE`.
@@ -30,7 +29,7 @@ pub(super) fn file(assignments: &[String]) -> Result<String, SourceError> {
     Ok(lines.collect())
 }
 
-/// Whether this is a key, or keys with dots: nothing else can get into the file.
+/// Whether this is a plain or dotted key. Rejecting anything else keeps other TOML out of the file.
 fn is_key(text: &str) -> bool {
     text.split('.').all(|part| {
         !part.is_empty()
@@ -40,7 +39,7 @@ fn is_key(text: &str) -> bool {
     })
 }
 
-/// Returns the key with its table, which may be left out if only one table has such a key.
+/// Returns the key with its table, which is optional if only one table has such a key.
 fn full_key(key: &str) -> String {
     let key = key.replace('-', "_");
     let all = keys();
@@ -56,7 +55,7 @@ fn full_key(key: &str) -> String {
     }
 }
 
-/// Returns the value as TOML: as typed if it is a value already, else as a text.
+/// Returns the value as TOML: unchanged if it is valid TOML, otherwise as a string.
 fn literal(value: &str) -> String {
     let is_value = source::table(&source::Source::new(NAME, &format!("value = {value}")))
         .is_ok_and(|table| table.get_ref().len() == 1);
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assignments_become_a_file() {
+    fn converts_assignments_to_toml() {
         let all = [
             "tie-margin=0.2",
             "timeouts.idle=5m",
@@ -88,7 +87,7 @@ mod tests {
         for bad in ["tie_margin", "=1", "a b=1", "[x]\ny=1"] {
             assert!(file(&[bad.to_owned()]).is_err(), "{bad}");
         }
-        let sly = file(&["model=\"a\"\noffline = false".to_owned()]).unwrap();
-        assert_eq!(sly.lines().count(), 1, "{sly}");
+        let injected = file(&["model=\"a\"\noffline = false".to_owned()]).unwrap();
+        assert_eq!(injected.lines().count(), 1, "{injected}");
     }
 }

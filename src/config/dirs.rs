@@ -2,15 +2,15 @@ use std::path::{Path, PathBuf};
 
 use super::env::Env;
 
-/// The name of a project's file.
+/// The name of a project file.
 pub const PROJECT_FILE: &str = ".reflect.toml";
 
-/// A variable's value as a path, if it is set to something.
+/// The value of a variable as a path, if it is not empty.
 fn path(env: Env<'_>, name: &str) -> Option<PathBuf> {
     env(name).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
 
-/// As [`path`], but only an absolute one: the XDG specification tells to ignore others.
+/// Like [`path`], but only if it is absolute: the XDG specification says to ignore relative paths.
 fn absolute(env: Env<'_>, name: &str) -> Option<PathBuf> {
     path(env, name).filter(|p| p.is_absolute())
 }
@@ -21,7 +21,7 @@ pub(super) fn home(env: Env<'_>) -> Option<PathBuf> {
     absolute(env, name).or_else(|| etcetera::home_dir().ok())
 }
 
-/// The user's config file, whether it is there or not: `$REFLECT_CONFIG`, else
+/// The path of the user's config file, which may not exist: `$REFLECT_CONFIG`, else
 /// `$XDG_CONFIG_HOME/reflect/config.toml`, else `~/.config/reflect/config.toml` on Linux and macOS,
 /// `%APPDATA%\reflect\config.toml` on Windows. `None` if there is no home directory.
 pub fn user_file(env: Env<'_>) -> Option<PathBuf> {
@@ -38,7 +38,7 @@ pub fn user_file(env: Env<'_>) -> Option<PathBuf> {
     Some(base.join("reflect").join("config.toml"))
 }
 
-/// The directory of what the program keeps: `$REFLECT_STATE_DIR`, else `$XDG_STATE_HOME/reflect`, else
+/// The directory of the run log and other state: `$REFLECT_STATE_DIR`, else `$XDG_STATE_HOME/reflect`, else
 /// `~/.local/state/reflect`; `%LOCALAPPDATA%\reflect` on Windows. `None` if there is no home directory.
 pub fn state_dir(env: Env<'_>) -> Option<PathBuf> {
     if let Some(dir) = path(env, "REFLECT_STATE_DIR") {
@@ -59,9 +59,8 @@ pub fn store_file(env: Env<'_>) -> Option<PathBuf> {
     Some(state_dir(env)?.join("reflect.db"))
 }
 
-/// The directory of what can be fetched again, such as weights: `$REFLECT_CACHE_DIR`, else
-/// `$XDG_CACHE_HOME/reflect`, else `~/.cache/reflect`; `%LOCALAPPDATA%\reflect` on Windows. `None` if there
-/// is no home directory.
+/// The cache directory, for downloads such as weights: `$REFLECT_CACHE_DIR`, else `$XDG_CACHE_HOME/reflect`,
+/// else `~/.cache/reflect`; `%LOCALAPPDATA%\reflect` on Windows. `None` if there is no home directory.
 pub fn cache_dir(env: Env<'_>) -> Option<PathBuf> {
     if let Some(dir) = path(env, "REFLECT_CACHE_DIR") {
         return Some(dir);
@@ -76,7 +75,7 @@ pub fn cache_dir(env: Env<'_>) -> Option<PathBuf> {
     Some(base.join("reflect"))
 }
 
-/// The project's file: `.reflect.toml` in the nearest directory at or above this one that has it.
+/// The project file: `.reflect.toml` in this directory or the nearest parent that has one.
 pub fn project_file(directory: &Path) -> Option<PathBuf> {
     directory
         .ancestors()

@@ -8,17 +8,17 @@ use super::{
 };
 use crate::source::SourceError;
 
-/// How a variable of the environment is looked up. `std::env::var_os` in the program, a table in tests.
+/// Looks up an environment variable: `std::env::var_os` in the program, a table in tests.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// A variable of the environment that this program knows.
+/// An environment variable of `reflect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
     /// The setting that it sets; `None` if it sets none.
     pub key: Option<&'static str>,
-    /// What it is for.
+    /// Its description in the command reference.
     pub help: &'static str,
     kind: Kind,
 }
@@ -46,7 +46,7 @@ const fn variable(
     }
 }
 
-/// Every variable of our own. One that is set to nothing counts as not set.
+/// All `REFLECT_*` variables. An empty variable counts as not set.
 pub const VARIABLES: &[Variable] = &[
     variable("REFLECT_CONFIG", None, Kind::Text, "the configuration file"),
     variable(
@@ -154,7 +154,7 @@ pub const VARIABLES: &[Variable] = &[
     ),
 ];
 
-/// What the environment sets.
+/// Reads the settings from the environment.
 pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
     let mut layer = Layer::default();
     for variable in VARIABLES {
@@ -162,10 +162,10 @@ pub(super) fn layer(env: Env<'_>) -> Result<Layer, SourceError> {
         let Some(text) = env(variable.name).filter(|t| !t.is_empty()) else {
             continue;
         };
-        let value = value(variable.kind, &text).map_err(|wanted| {
+        let value = value(variable.kind, &text).map_err(|expected| {
             error(
                 variable.name,
-                &format!("expected {wanted}, not `{}`", text.display()),
+                &format!("expected {expected}, not `{}`", text.display()),
             )
         })?;
         layer.set(key, value, Origin::Variable(variable.name));

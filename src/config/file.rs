@@ -21,8 +21,8 @@ use super::{
 use crate::source::{self, Source, SourceError};
 use crate::types::Prices;
 
-/// What a project's file may set; `loop`, `judge` and `reflector` with all that is in them. Such files are other people's: they
-/// come with what one clones, and say nothing about servers, keys and places.
+/// The keys that project files may set; `loop`, `judge` and `reflector` with all their keys. Project files
+/// are untrusted, because they come with cloned repositories: they may not set servers, keys or trust.
 pub const PROJECT_KEYS: &[&str] = &[
     "model",
     "judge_model",
@@ -32,7 +32,7 @@ pub const PROJECT_KEYS: &[&str] = &[
     "reflector",
 ];
 
-/// The tables of the user's file beside the settings.
+/// The tables of the user's file other than the settings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
@@ -61,7 +61,7 @@ pub(super) struct Trust {
     pub endpoints: Vec<PathBuf>,
 }
 
-/// The user's file, read.
+/// The parsed user's file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UserFile {
     pub layer: Layer,
@@ -71,11 +71,11 @@ pub(super) struct UserFile {
     pub profiles: IndexMap<String, Layer>,
     /// The line of each alias.
     pub alias_lines: BTreeMap<String, usize>,
-    /// With full paths only.
+    /// With absolute paths only.
     pub trust: Trust,
 }
 
-/// Reads the user's file. Errors show no value that may be a secret.
+/// Parses the user's file. Errors mask values that may be secrets.
 pub(super) fn user(
     source: &Source,
     path: &Path,
@@ -95,8 +95,8 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
             tables.insert(key, value);
         }
     }
-    no_singular_tables(source, root.get_ref())?;
-    known_keys(source, root.get_ref(), table_keys)?;
+    reject_singular_tables(source, root.get_ref())?;
+    reject_unknown_keys(source, root.get_ref(), table_keys)?;
     let reader = Reader {
         source,
         path,
@@ -156,7 +156,7 @@ fn read_user(source: &Source, path: &Path, home: Option<&Path>) -> Result<UserFi
     })
 }
 
-/// Reads a project's file. Errors show no value that may be a secret.
+/// Parses a project file. Errors mask values that may be secrets.
 pub(super) fn project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
     read_project(source, path).map_err(|error| mask::conceal(source, error))
 }
@@ -198,11 +198,11 @@ fn read_project(source: &Source, path: &Path) -> Result<Layer, SourceError> {
     .layer(root, None)
 }
 
-/// Reads what `--set` sets.
+/// Parses the values of `--set`.
 pub(super) fn assigned(assignments: &[String]) -> Result<Layer, SourceError> {
     let source = Source::new(assign::NAME, &assign::file(assignments)?);
     let root = source::table(&source)?;
-    known_keys(&source, root.get_ref(), &[])?;
+    reject_unknown_keys(&source, root.get_ref(), &[])?;
     let outline = root.get_ref().clone();
     let home = std::env::home_dir();
     Reader {
@@ -215,8 +215,9 @@ pub(super) fn assigned(assignments: &[String]) -> Result<Layer, SourceError> {
     .layer(root, None)
 }
 
-/// `[provider.x]` and `[profile.x]` are written easily; these keys are names, not tables.
-fn no_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceError> {
+/// Rejects `[provider.x]` and `[profile.x]`, which are easily mistaken for `[providers.x]` and
+/// `[profiles.x]`.
+fn reject_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceError> {
     for (key, tables) in [("provider", "providers"), ("profile", "profiles")] {
         if let Some((place, value)) = root.get_key_value(key)
             && matches!(value.get_ref(), DeValue::Table(_))
@@ -232,8 +233,12 @@ fn no_singular_tables(source: &Source, root: &DeTable<'_>) -> Result<(), SourceE
     Ok(())
 }
 
-/// The first key in the file that is neither a setting nor a table is an error.
-fn known_keys(source: &Source, root: &DeTable<'_>, tables: &[&str]) -> Result<(), SourceError> {
+/// Fails at the first key that is neither a setting nor a table.
+fn reject_unknown_keys(
+    source: &Source,
+    root: &DeTable<'_>,
+    tables: &[&str],
+) -> Result<(), SourceError> {
     let settings = source::fields::<Settings>();
     let unknown = root
         .keys()
@@ -257,19 +262,19 @@ struct Reader<'a> {
     kind: FileKind,
 }
 
-/// Whose values are read.
+/// The kind of source that is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileKind {
     /// The user's file.
     User,
-    /// A project's file.
+    /// A project file.
     Project,
-    /// No file: what the command line sets.
+    /// The values of `--set`.
     Flags,
 }
 
 impl Reader<'_> {
-    /// The settings of a table as a layer; each value knows its line.
+    /// Parses a table into a layer that records the line of each value.
     fn layer(
         &self,
         table: Spanned<DeTable<'_>>,
@@ -300,9 +305,9 @@ impl Reader<'_> {
         settings.criteria = settings.criteria.map(|spec| self.criteria_spec(spec));
         settings.criteria_path = settings
             .criteria_path
-            .map(|dirs| dirs.iter().map(|dir| self.beside(dir)).collect());
-        settings.prompt_dir = settings.prompt_dir.map(|dir| self.beside(&dir));
-        settings.ca_file = settings.ca_file.map(|file| self.beside(&file));
+            .map(|dirs| dirs.iter().map(|dir| self.resolve_path(dir)).collect());
+        settings.prompt_dir = settings.prompt_dir.map(|dir| self.resolve_path(&dir));
+        settings.ca_file = settings.ca_file.map(|file| self.resolve_path(&file));
         Ok(Layer::new(&settings, |key| {
             let keys: Vec<&str> = key.split('.').collect();
             let (path, line) = (
@@ -321,8 +326,8 @@ impl Reader<'_> {
         }))
     }
 
-    /// A path in a file is meant from where the file is; `~/` is the home directory.
-    fn beside(&self, path: &Path) -> PathBuf {
+    /// Resolves a path relative to the folder of this file; `~/` is the home directory.
+    fn resolve_path(&self, path: &Path) -> PathBuf {
         if let (Ok(rest), Some(home)) = (path.strip_prefix("~"), self.home) {
             return home.join(rest);
         }
@@ -332,11 +337,11 @@ impl Reader<'_> {
         }
     }
 
-    /// What is trusted must be named beyond doubt: not from where the user or a file happens to be.
+    /// Resolves trusted paths, which must be absolute or start with `~/`.
     fn trusted(&self, key: &str, paths: &[PathBuf]) -> Result<Vec<PathBuf>, SourceError> {
         let paths = paths.iter().filter_map(|path| {
             let full = match path.strip_prefix("~") {
-                // Without a home directory it names nothing.
+                // Skip the path if there is no home directory.
                 Ok(rest) => self.home?.join(rest),
                 Err(_) => path.clone(),
             };
@@ -360,12 +365,12 @@ impl Reader<'_> {
         paths.collect()
     }
 
-    /// Criteria may be a name, which is not a path.
+    /// Resolves criteria given as a path. A name stays unchanged.
     fn criteria_spec(&self, spec: String) -> String {
         if !source::is_path(&spec) {
             return spec;
         }
-        let path = self.beside(Path::new(&spec));
+        let path = self.resolve_path(Path::new(&spec));
         path.to_str().map_or(spec, str::to_owned)
     }
 
@@ -418,6 +423,6 @@ fn readable_by_others(path: &Path) -> bool {
 
 #[cfg(not(unix))]
 fn readable_by_others(_: &Path) -> bool {
-    // A user's directory is closed to others by the system's own rules.
+    // The system keeps other users out of a user's directory.
     false
 }

@@ -13,15 +13,15 @@ use super::{
 };
 use crate::source::SourceError;
 
-/// How long a command may take to print a key: a person may have to type a password for it.
+/// How long a command may take to print a key. The user may have to type a password for it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A key with where it was found. The key itself is in no form of output.
+/// A key and its origin. `Debug` output omits the key.
 #[derive(Clone)]
 pub struct FoundKey {
     /// The key.
     pub secret: SecretString,
-    /// Where it was found, for people: `the environment variable OPENAI_API_KEY`.
+    /// Where it was found, for messages: `the environment variable OPENAI_API_KEY`.
     pub origin: String,
 }
 
@@ -31,13 +31,13 @@ impl fmt::Debug for FoundKey {
     }
 }
 
-/// Looks up the key of a provider: in the environment (`api_key_env`, else `default_env`, the variable
-/// that the provider's key is in by custom), from `api_key_cmd`, in `api_key`. `None` if there is none.
+/// Looks up the key of a provider, in this order: the environment (`api_key_env`, else `default_env`, the
+/// provider's usual variable), `api_key_cmd`, `api_key`. Returns `None` if there is none.
 ///
-/// Runs the command of the user's own file, which waits up to a minute for it.
+/// Waits up to a minute for the command.
 ///
 /// # Errors
-/// If the command fails, or prints no key. The message never holds what it printed.
+/// If the command fails or prints no key. The message never contains its output.
 pub fn api_key(
     name: &str,
     provider: Option<&Provider>,
@@ -72,7 +72,7 @@ pub fn api_key(
     }
 }
 
-/// A key must be able to go into a header.
+/// Checks that a key is valid in an HTTP header.
 fn key(text: &str, origin: String) -> Result<FoundKey, SourceError> {
     if text.is_empty() {
         return Err(SourceError::for_file(&origin, "it contains no key"));
@@ -108,7 +108,8 @@ fn run(command: &KeyCommand) -> Result<String, String> {
             command
         }
     };
-    // Its errors and its questions are for the user; standard input may be our prompt.
+    // Show its errors and questions to the user. Standard input may be the prompt, so the command must not
+    // read it.
     let mut child = child
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -119,9 +120,9 @@ fn run(command: &KeyCommand) -> Result<String, String> {
     if let Some(stdout) = child.stdout.take() {
         std::thread::spawn(move || {
             let mut text = String::new();
-            // A key is short; more is not one.
+            // Keys are short: limit what is read.
             let read = stdout.take(65_536).read_to_string(&mut text);
-            // Nobody listens any more if the command took too long.
+            // The receiver is gone if the command took too long.
             let _ = sender.send(read.map(|_| text));
         });
     }
@@ -133,7 +134,7 @@ fn run(command: &KeyCommand) -> Result<String, String> {
                 std::thread::sleep(Duration::from_millis(5));
             }
             Ok(None) => {
-                // It may have ended in this moment; then there is nothing to stop.
+                // Ignore errors: the command may have ended just now.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!(

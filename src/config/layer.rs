@@ -9,12 +9,12 @@ use crate::{
     types::{JudgeSettings, LoopSettings, ReflectorSettings},
 };
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// A flag, as `--model`.
+    /// A flag, such as `--model`.
     Flag(String),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(&'static str),
     /// The criteria of this name.
     Criteria(String),
@@ -24,10 +24,10 @@ pub enum Origin {
         path: PathBuf,
         /// The line.
         line: usize,
-        /// The profile that it is in.
+        /// The profile, if the line is in one.
         profile: Option<String>,
     },
-    /// A line of a project's file, counted from 1. Such a file may be somebody else's.
+    /// A line of a project file, counted from 1. Project files are untrusted.
     Project {
         /// The file.
         path: PathBuf,
@@ -41,13 +41,13 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether it is set for this call of the program, and not for all.
+    /// Whether the value applies to this invocation only.
     pub fn is_of_session(&self) -> bool {
         matches!(self, Self::Flag(_) | Self::Variable(_) | Self::Record)
     }
 
-    /// How high the layer is: a value of a higher one goes before one of a lower. Files are one layer
-    /// here, profiles and the criteria another above it.
+    /// The precedence of the layer: a higher rank overrides a lower one. The user's file and project files
+    /// share a rank.
     pub fn rank(&self) -> u8 {
         match self {
             Self::BuiltIn => 0,
@@ -89,7 +89,7 @@ impl fmt::Display for Origin {
 pub(super) struct Layer(IndexMap<String, (Value, Origin)>);
 
 impl Layer {
-    /// What is set in these settings.
+    /// Creates a layer from the settings that have a value.
     pub(super) fn new(settings: &Settings, origin: impl Fn(&str) -> Origin) -> Self {
         let mut layer = Self::default();
         let Ok(Value::Object(all)) = serde_json::to_value(settings) else {
@@ -123,17 +123,17 @@ impl Layer {
         Some((value.as_str()?, origin))
     }
 
-    /// Puts `above` over this layer.
-    pub(super) fn cover(&mut self, above: &Self) {
+    /// Overrides this layer with the values of `above`.
+    pub(super) fn override_with(&mut self, above: &Self) {
         for (key, value) in &above.0 {
             self.0.insert(key.clone(), value.clone());
         }
     }
 
-    /// The same, but the number under this key stays if it is the lower one.
-    pub(super) fn cover_but_keep_lower(&mut self, above: &Self, key: &str) {
+    /// Like [`Self::override_with`], but the number under `key` stays if it is lower than the new one.
+    pub(super) fn override_unless_lower(&mut self, above: &Self, key: &str) {
         let mine = self.0.get(key).cloned();
-        self.cover(above);
+        self.override_with(above);
         let number = |entry: &(Value, Origin)| entry.0.as_f64();
         if let Some(mine) = mine
             && let (Some(old), Some(new)) = (number(&mine), self.0.get(key).and_then(number))
@@ -143,11 +143,11 @@ impl Layer {
         }
     }
 
-    /// The settings that these values are.
+    /// Converts the values to settings.
     pub(super) fn settings(&self) -> Result<Settings, ValueError> {
         let mut root = Map::new();
         for (key, (value, _)) in &self.0 {
-            // One by one, so that an error is known to be about this key.
+            // Parse keys one by one, so that an error names its key.
             let single = nest(Map::new(), key, value.clone());
             serde_json::from_value::<Settings>(Value::Object(single)).map_err(|error| {
                 ValueError {
@@ -188,7 +188,7 @@ fn nest(mut root: Map<String, Value>, key: &str, value: Value) -> Map<String, Va
     root
 }
 
-/// A setting has a value that it cannot have.
+/// A setting with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ValueError {
@@ -198,7 +198,7 @@ pub struct ValueError {
     pub message: String,
 }
 
-/// Settings, all layers laid over each other.
+/// The settings after merging all layers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
     /// The values.
@@ -211,28 +211,27 @@ pub struct Resolved {
 pub struct Entry {
     /// The dotted key.
     pub key: String,
-    /// The value, with where it comes from; `None` if nobody set it and it has no default.
+    /// The value and its origin; `None` if it is not set and has no default.
     pub value: Option<(Value, Origin)>,
 }
 
 impl Resolved {
-    /// The settings that a run was recorded with. What may have been set since in files or in the environment has no
-    /// say.
+    /// Restores the settings of a recorded run. Current files and environment variables do not affect them.
     ///
     /// # Errors
-    /// If they are not settings of this version.
+    /// If they are invalid in this version.
     pub fn recorded(settings: &Settings) -> Result<Self, ValueError> {
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
-        all.cover(&Layer::new(settings, |_| Origin::Record));
+        all.override_with(&Layer::new(settings, |_| Origin::Record));
         all.resolved()
     }
 
-    /// Where the value under a dotted key comes from; `None` if it is not set.
+    /// The origin of the value under a dotted key; `None` if it is not set.
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.layer.0.get(key).map(|(_, origin)| origin)
     }
 
-    /// All keys there are, in the order of the example file.
+    /// All keys, in the order of the example file.
     pub fn entries(&self) -> Vec<Entry> {
         keys()
             .into_iter()
@@ -244,7 +243,7 @@ impl Resolved {
     }
 }
 
-/// The keys of a table within the settings, which is laid over others key by key; `None` if there is no such table.
+/// The keys of a table in the settings, which is merged key by key; `None` if there is no such table.
 fn table_keys(table: &str) -> Option<&'static [&'static str]> {
     Some(match table {
         "loop" => source::fields::<LoopSettings>(),

@@ -17,20 +17,19 @@ use crate::{
     types::{Criteria, LoopSettings, Prices},
 };
 
-/// A limit on the user's money, which other people's files may lower and not raise.
+/// The key of the cost limit, which untrusted files may lower but not raise.
 const MAX_COST: &str = "loop.max_cost";
 
-/// A project's file that was not read.
+/// A project file that was ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredProject {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Why, as the end of a sentence about it.
+    /// The reason, as the end of a sentence.
     pub reason: &'static str,
 }
 
-/// The user's file, the project's file and the environment, read and checked, not yet laid over each
-/// other.
+/// The user's file, the project file and the environment: parsed and checked, but not yet merged.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     user_path: Option<PathBuf>,
@@ -44,8 +43,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads what there is. A file that is not there is no error, except one that `REFLECT_CONFIG`
-    /// names. The project's file is looked for from `directory` upwards.
+    /// Reads the user's file, the project file and the environment. Missing files are skipped, but the file
+    /// that `REFLECT_CONFIG` names must exist. The search for the project file starts in `directory` and goes
+    /// up.
     pub fn load(env: Env<'_>, directory: &Path) -> Result<Self, SourceError> {
         let mut config = Self {
             env: env::layer(env)?,
@@ -68,8 +68,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Adds what `--set` sets: `KEY=VALUE`, with the keys and values of the configuration file. It overrides everything
-    /// but the flag of the same setting.
+    /// Adds the `KEY=VALUE` pairs of `--set`, with the keys and values of the configuration file. They
+    /// override everything but the flag of the same setting.
     ///
     /// # Errors
     /// If a key is unknown or a value is out of range.
@@ -78,8 +78,8 @@ impl Config {
         Ok(self)
     }
 
-    /// The same configuration, for tasks of other people: trust in files of this machine says nothing about them, since a
-    /// task may claim to come from any file.
+    /// Returns the configuration without trusted files, for tasks from other machines. A task may claim to
+    /// come from any file, so trust in local files must not apply to it.
     #[must_use]
     pub fn for_tasks(mut self) -> Self {
         self.user.trust = file::Trust::default();
@@ -87,28 +87,28 @@ impl Config {
         self
     }
 
-    /// Whether it is for tasks of other people: see [`Self::for_tasks`].
+    /// Whether it is for tasks from other machines: see [`Self::for_tasks`].
     pub fn serves_tasks(&self) -> bool {
         self.serves_tasks
     }
 
-    /// Where the user's file is or would be.
+    /// The path of the user's file, which may not exist.
     pub fn user_path(&self) -> Option<&Path> {
         self.user_path.as_deref()
     }
 
-    /// The project's file, if there is one.
+    /// The path of the project file, if there is one.
     pub fn project_path(&self) -> Option<&Path> {
         self.project_path.as_deref()
     }
 
-    /// A project's file that is there and was not read.
+    /// The project file that was ignored, if any.
     pub fn ignored_project(&self) -> Option<&IgnoredProject> {
         self.ignored_project.as_ref()
     }
 
-    /// The models and providers that the user's own file and environment name outside of profiles, short names
-    /// resolved.
+    /// The models and providers that the user's file, the environment and `--set` name outside of profiles,
+    /// with aliases resolved.
     pub fn own_models(&self) -> impl Iterator<Item = &str> {
         let keys = ["provider", "model", "judge_model", "stronger_model"];
         let layers = [&self.user.layer, &self.env, &self.assigned];
@@ -128,29 +128,29 @@ impl Config {
         &self.user.providers
     }
 
-    /// Whether code in this criteria file may run without asking: the user's own file names it, or a folder
-    /// that it is in. The path must be full, with symbolic links resolved.
+    /// Whether code in this criteria file may run without asking, because the user's file trusts it or a
+    /// folder above it. The path must be canonical.
     pub fn trusts(&self, file: &Path) -> bool {
         is_in(&self.user.trust.exec, file)
     }
 
-    /// Whether this file may choose models of any provider and have weights downloaded; otherwise as
+    /// Whether this file may choose models of any provider and download weights. The rules are those of
     /// [`Self::trusts`].
     pub fn trusts_models(&self, file: &Path) -> bool {
         is_in(&self.user.trust.models, file)
     }
 
-    /// Whether this workflow may set the address of a server; otherwise as [`Self::trusts`].
+    /// Whether this workflow may set the address of a server. The rules are those of [`Self::trusts`].
     pub fn trusts_endpoints(&self, file: &Path) -> bool {
         is_in(&self.user.trust.endpoints, file)
     }
 
-    /// What models cost.
+    /// The prices of models.
     pub fn prices(&self) -> &Prices {
         &self.user.prices
     }
 
-    /// What the user's own file trusts: criteria files and folders of them, full paths.
+    /// The criteria files and folders that the user's file trusts, as absolute paths.
     pub fn trusted(&self) -> &[PathBuf] {
         &self.user.trust.exec
     }
@@ -165,9 +165,8 @@ impl Config {
         self.user.profiles.keys().map(String::as_str)
     }
 
-    /// Lays everything over each other. `flags` are what the command line sets. `criteria` are the
-    /// criteria of the run, once they are known: first resolve without them to learn which they are.
-    /// Aliases of models are replaced by what they stand for.
+    /// Merges all layers and resolves aliases of models. `flags` are the settings of the command line.
+    /// `criteria` are the criteria of the run; resolve without them first to find out which they are.
     pub fn resolve(
         &self,
         flags: &Settings,
@@ -178,14 +177,14 @@ impl Config {
         })?;
         let flags = Layer::new(flags, |key| Origin::Flag(flag_name(key)));
         let mut all = Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
-        all.cover(&self.user.layer);
-        all.cover_but_keep_lower(&self.project, MAX_COST);
-        // A project's file may not choose the profile, so it has no say here.
+        all.override_with(&self.user.layer);
+        all.override_unless_lower(&self.project, MAX_COST);
+        // Project files may not choose the profile.
         let chosen = [&flags, &self.assigned, &self.env, &self.user.layer]
             .into_iter()
             .find_map(|layer| layer.text("profile"));
         if let Some((name, origin)) = chosen {
-            all.cover(self.profile(name, origin)?);
+            all.override_with(self.profile(name, origin)?);
         }
         if let Some(criteria) = criteria {
             let settings = Settings {
@@ -200,11 +199,11 @@ impl Config {
                 ..Settings::default()
             };
             let layer = Layer::new(&settings, |_| Origin::Criteria(criteria.name.clone()));
-            all.cover_but_keep_lower(&layer, MAX_COST);
+            all.override_unless_lower(&layer, MAX_COST);
         }
-        all.cover(&self.env);
-        all.cover(&self.assigned);
-        all.cover(&flags);
+        all.override_with(&self.env);
+        all.override_with(&self.assigned);
+        all.override_with(&flags);
         for key in ["model", "judge_model", "stronger_model"] {
             let found = all.text(key).and_then(|(name, origin)| {
                 let model = self.user.aliases.get(name)?.clone();
@@ -217,12 +216,12 @@ impl Config {
         let resolved = all
             .resolved()
             .map_err(|error| SourceError::for_file(&error.key, &error.message))?;
-        no_contradiction(&resolved)?;
+        check_contradictions(&resolved)?;
         Ok(resolved)
     }
 
-    /// Where a model comes from that is named by an alias at this place: what a project names by a short name is the
-    /// user's own word.
+    /// The origin of a model that is named by an alias. An alias in a project file counts as the user's
+    /// choice, because the user's file defines it.
     fn origin_of_alias(&self, name: &str, origin: &Origin) -> Origin {
         match (origin, &self.user_path) {
             (Origin::Project { .. }, Some(path)) => Origin::File {
@@ -250,7 +249,7 @@ impl Config {
     }
 }
 
-/// Whether a file is one of these files, or in one of these folders. One that does not exist holds nothing.
+/// Whether a file is one of these files or in one of these folders. Missing ones match nothing.
 fn is_in(trusted: &[PathBuf], file: &Path) -> bool {
     trusted.iter().any(|trusted| {
         let trusted = trusted.canonicalize();
@@ -258,15 +257,15 @@ fn is_in(trusted: &[PathBuf], file: &Path) -> bool {
     })
 }
 
-/// Reads a user's file and says what is wrong with it, if anything.
+/// Checks a user's file.
 pub fn check_user_file(path: &Path, env: Env<'_>) -> Result<(), SourceError> {
     let home = dirs::home(env);
     file::user(&source::read(path)?, path, home.as_deref()).map(drop)
 }
 
-/// Values that are right in their layers may contradict each other across them. The error is about the one that
-/// was set higher up, and names the place of both.
-fn no_contradiction(resolved: &Resolved) -> Result<(), SourceError> {
+/// Checks that values of different layers do not contradict each other. The error is about the value with the
+/// higher precedence and names the origin of both.
+fn check_contradictions(resolved: &Resolved) -> Result<(), SourceError> {
     const KEYS: [&str; 2] = ["loop.min_iterations", "loop.max_iterations"];
     let settings = &resolved.settings.loop_settings;
     let Err((_, message)) = settings.check() else {

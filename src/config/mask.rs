@@ -1,10 +1,10 @@
-//! What is shown of a configuration file where something is wrong with it: no value that may be a secret.
+//! Masks values that may be secrets in errors about configuration files.
 
 use super::{file::Tables, layer::keys, provider::Provider, settings::Settings};
 use crate::source::{self, Source, SourceError, redact};
 
-/// The error, with every value masked in the lines that it shows, except those of settings that hold no secret. Typos
-/// are not known to be settings, so that a key under a misspelt name is masked as well.
+/// Masks the values in the lines that an error shows, except those of known settings without secrets.
+/// Misspelt keys are unknown, so their values are masked too.
 pub(super) fn conceal(source: &Source, error: SourceError) -> SourceError {
     let mut table = String::new();
     let mut masked = String::with_capacity(source.text().len());
@@ -27,10 +27,10 @@ fn header(line: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// A line of a table, with what may be a secret masked.
+/// Masks the value on a line of a table if it may be a secret.
 fn mask(table: &str, line: &str) -> String {
     let Some((key, value)) = line.split_once('=') else {
-        // The middle of a list or a text; or no TOML at all.
+        // Part of a multi-line value, or invalid TOML.
         return stars(line);
     };
     let name = key.rsplit('.').next().unwrap_or(key).trim();
@@ -46,7 +46,7 @@ fn mask(table: &str, line: &str) -> String {
     format!("{key}={value}")
 }
 
-/// Whether the value of a key in a table is no secret.
+/// Whether the value of a key in a table is safe to show.
 fn is_public(table: &str, key: &str, name: &str) -> bool {
     let path = format!("{table}.{key}");
     if ["headers", "extra_body"].iter().any(|it| path.contains(it)) {
@@ -66,7 +66,7 @@ fn is_public(table: &str, key: &str, name: &str) -> bool {
     (is_known && !is_table) || table.trim() == "aliases"
 }
 
-/// The text with everything but blanks masked, in as many bytes: places in it stay where they are.
+/// Masks everything but whitespace and keeps the length in bytes, so that positions stay valid.
 fn stars(text: &str) -> String {
     text.chars()
         .flat_map(|c| {

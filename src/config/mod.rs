@@ -1,8 +1,8 @@
-//! Settings: the user's file, the project's file, the environment, profiles; laid over each other in a
-//! fixed order, each value with where it comes from. Only stores and merges: it opens no model.
+//! Settings from the user's file, project files, profiles and the environment, merged in a fixed order. Each
+//! value records its origin.
 //!
-//! Highest first: flags, `REFLECT_*`, the criteria file, the selected profile, the project's file, the
-//! user's file, the built-in defaults.
+//! Precedence, highest first: flags, `--set`, `REFLECT_*`, the criteria file, the selected profile, the
+//! project file, the user's file, the built-in defaults.
 
 mod assign;
 mod dirs;
@@ -29,7 +29,7 @@ pub use settings::{HistorySettings, Settings, StructuredOutputMode, TimeoutSetti
 
 pub use crate::types::HumanDuration;
 
-/// The text of a new config file: every key, commented, with its default.
+/// The text of a new config file: every key with its default, commented out.
 pub const EXAMPLE: &str = include_str!("../../config.example.toml");
 
 #[cfg(test)]

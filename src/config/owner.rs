@@ -1,10 +1,10 @@
-//! Whether a project's file is the user's own.
+//! Checks that a project file belongs to the user.
 
 use std::path::Path;
 
-/// Why a project's file must not be read, as the end of a sentence about it; `None` if it may be. It and its folder
-/// must belong to the user, whatever their modes, as `git` has it with `safe.directory`; and it must not point to a
-/// file elsewhere, whose lines its errors would show.
+/// Returns why a project file is ignored, as the end of a sentence, or `None` if it may be read. As with
+/// `safe.directory` in `git`, the file and its folder must belong to the user. The file must not be a link to
+/// another folder, because errors would show lines of its target.
 pub(super) fn distrusted(file: &Path) -> Option<&'static str> {
     let folder = file.parent()?;
     let points_out = match (file.canonicalize(), folder.canonicalize()) {
@@ -24,7 +24,7 @@ fn is_own(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.uid() == user)
 }
 
-/// Files have no single owner here; a user's folders are closed to others by the system's own rules.
+/// Always true: files have no single owner here, and the system keeps other users out of a user's folders.
 #[cfg(not(unix))]
 fn is_own(_: &Path) -> bool {
     true

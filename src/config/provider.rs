@@ -57,8 +57,8 @@ pub enum KeyCommand {
 }
 
 impl Provider {
-    /// Adds the keys and headers of this entry to the known secrets: a program that the user allows may read the file
-    /// that they are in. What its command prints is added when the key is needed.
+    /// Registers the keys and headers of this entry as secrets, because programs that the user allows may
+    /// read the file. The output of `api_key_cmd` is registered when the key is needed.
     pub fn remember_secrets(&self, env: Env<'_>) {
         let variable = self.api_key_env.as_deref().and_then(env);
         if let Some(key) = variable.as_deref().and_then(OsStr::to_str) {
@@ -72,7 +72,7 @@ impl Provider {
         }
     }
 
-    /// Says which key is wrong, and a sentence about it.
+    /// Checks the values. The error is the invalid key and a message.
     pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
         if let Some(Err(message)) = self.base_url.as_deref().map(check_url) {
             return Err(("base_url", format!("`base_url` must be {message}")));

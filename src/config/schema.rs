@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 use super::{file::Tables, settings::Settings};
 use crate::source::schema_of;
 
-/// The JSON Schema of the user's config file, made from the types that read it. For editors.
+/// The JSON Schema of the user's config file, for editors. It is generated from the types that parse the
+/// file.
 pub fn schema() -> Value {
     let mut root = schema_of::<Settings>().to_value();
     let tables = schema_of::<Tables>().to_value();

@@ -152,8 +152,8 @@ impl StructuredOutputMode {
 }
 
 impl Settings {
-    /// The settings that a task may bring to another machine: sampling and the loop. Addresses, files and trust are
-    /// those of the machine.
+    /// The settings that a task may bring to another machine: sampling and the loop. Addresses, files and
+    /// trust stay those of that machine.
     #[must_use]
     pub fn of_task(self) -> Self {
         Self {
@@ -207,7 +207,7 @@ impl Settings {
         }
     }
 
-    /// Checks ranges. An error has the path of keys and a sentence.
+    /// Checks ranges. The error is the path of keys and a message.
     pub fn check(&self) -> Result<(), (Vec<&'static str>, String)> {
         if let Err((key, message)) = self.loop_settings.check() {
             return Err((vec!["loop", key], message));
@@ -229,7 +229,7 @@ impl Settings {
         }
         let wrong =
             |key: &'static str, must: &str| Err((vec![key], format!("`{key}` must be {must}")));
-        // Written so that NaN is wrong, too.
+        // Written so that NaN is invalid too.
         if self.temperature.is_some_and(|t| !(0.0..=2.0).contains(&t)) {
             return wrong("temperature", "a number from 0 to 2");
         }
@@ -278,8 +278,8 @@ impl Settings {
     }
 }
 
-/// A server's address in any form that the model crate reads, without user or password, because it is shown in many
-/// places.
+/// Checks a server's address, in any form that the model crate reads. It must not contain a user or password,
+/// because messages show it.
 pub(super) fn check_url(url: &str) -> Result<(), &'static str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

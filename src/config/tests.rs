@@ -14,7 +14,7 @@ use crate::{
     types::LoopSettings,
 };
 
-/// A home with a user's file and a project, and an environment that knows nothing else.
+/// A home directory with a user's file and a project, and an isolated environment.
 struct World {
     dir: tempfile::TempDir,
     env: HashMap<String, OsString>,
@@ -69,7 +69,7 @@ fn model(name: &str) -> Settings {
 }
 
 #[test]
-fn every_layer_goes_before_those_below_it() {
+fn higher_layers_override_lower_ones() {
     let user = "model = 'user'\nretries = 1\n[profiles.p]\nmodel = 'profile'\n";
     let project = "model = 'project'\n";
     let origin = |world: &World, flags: &Settings| {
@@ -111,7 +111,7 @@ fn every_layer_goes_before_those_below_it() {
 }
 
 #[test]
-fn tables_are_laid_over_each_other_key_by_key() {
+fn merges_tables_key_by_key() {
     let world = World::new(
         "[loop]\nmax_iterations = 5\nplateau_iterations = 4\n[timeouts]\nidle = '1h 30m'\n",
         "loop.max_iterations = 6",
@@ -159,7 +159,7 @@ fn tables_are_laid_over_each_other_key_by_key() {
 }
 
 #[test]
-fn an_alias_stands_for_a_model_wherever_it_is_named() {
+fn resolves_aliases_of_models() {
     let world = World::new(
         "[aliases]\nfast = 'ollama:qwen3:4b'\n",
         "judge_model = 'fast'",
@@ -175,7 +175,7 @@ fn an_alias_stands_for_a_model_wherever_it_is_named() {
 }
 
 #[test]
-fn the_environment_is_read_by_type() {
+fn parses_environment_variables_by_type() {
     let paths = std::env::join_paths(["/a", "/b"]).unwrap();
     let world = World::new(
         "",
@@ -234,7 +234,7 @@ fn the_environment_is_read_by_type() {
 }
 
 #[test]
-fn waiting_times_without_a_word_are_the_built_in_ones() {
+fn unset_timeouts_use_the_defaults() {
     let some = TimeoutSettings {
         idle: Some(HumanDuration::from_secs(7)),
         ..TimeoutSettings::default()
@@ -249,7 +249,7 @@ fn waiting_times_without_a_word_are_the_built_in_ones() {
 }
 
 #[test]
-fn every_variable_sets_a_key_that_there_is() {
+fn every_variable_sets_a_known_key() {
     let keys: BTreeSet<String> = layer::keys().into_iter().collect();
     for variable in VARIABLES {
         if let Some(key) = variable.key {
@@ -259,7 +259,7 @@ fn every_variable_sets_a_key_that_there_is() {
 }
 
 #[test]
-fn mistakes_in_the_user_s_file_have_their_place() {
+fn errors_in_the_user_file_have_positions() {
     let cases = [
         (
             "modle = 'x'",
@@ -340,7 +340,7 @@ fn mistakes_in_the_user_s_file_have_their_place() {
 }
 
 #[test]
-fn a_project_s_file_may_not_say_where_prompts_and_keys_go() {
+fn project_files_may_not_set_servers_or_keys() {
     for text in [
         "base_url = 'http://evil'",
         "[providers.openai]\nbase_url = 'http://evil'",
@@ -370,7 +370,7 @@ fn a_project_s_file_may_not_say_where_prompts_and_keys_go() {
         &[],
     );
     let settings = world.resolve(&Settings::default()).unwrap().settings;
-    // A path is meant from where the file is, not from where one happens to be.
+    // Paths are relative to the file, not to the current directory.
     assert_eq!(
         settings.criteria.map(PathBuf::from),
         Some(world.dir.path().join("project/c/x.toml"))
@@ -379,19 +379,19 @@ fn a_project_s_file_may_not_say_where_prompts_and_keys_go() {
 }
 
 #[test]
-fn paths_in_the_user_s_file_are_meant_from_there_or_from_home() {
+fn resolves_paths_relative_to_the_user_file_or_home() {
     let world = World::new(
         "criteria_path = ['~/c', 'd', '/e']\ncriteria = 'blog'",
         "",
         &[],
     );
     let settings = world.resolve(&Settings::default()).unwrap().settings;
-    let beside = world.user().parent().unwrap().to_owned();
+    let config_dir = world.user().parent().unwrap().to_owned();
     assert_eq!(
         settings.criteria_path,
         Some(vec![
             world.dir.path().join("c"),
-            beside.join("d"),
+            config_dir.join("d"),
             PathBuf::from("/e")
         ])
     );
@@ -399,7 +399,7 @@ fn paths_in_the_user_s_file_are_meant_from_there_or_from_home() {
 }
 
 #[test]
-fn an_unknown_profile_is_named_with_what_asked_for_it() {
+fn errors_about_unknown_profiles_name_their_origin() {
     let world = World::new("[profiles.thorough]\n[profiles.quick]\n", "", &[]);
     let flags = Settings {
         profile: Some("quik".into()),
@@ -420,7 +420,7 @@ fn an_unknown_profile_is_named_with_what_asked_for_it() {
 }
 
 #[test]
-fn a_missing_file_is_an_error_only_if_it_was_named() {
+fn a_missing_file_is_an_error_only_if_named() {
     let world = World::new("", "", &[("REFLECT_CONFIG", "/nowhere/c.toml")]);
     let error = world.load().unwrap_err();
     assert!(
@@ -434,7 +434,7 @@ fn a_missing_file_is_an_error_only_if_it_was_named() {
 }
 
 #[test]
-fn files_are_where_the_rules_say() {
+fn finds_files_in_standard_directories() {
     let at = |vars: &[(&str, &str)], f: fn(Env<'_>) -> Option<PathBuf>| {
         let vars: HashMap<String, OsString> =
             vars.iter().map(|(k, v)| ((*k).into(), v.into())).collect();
@@ -482,7 +482,7 @@ fn files_are_where_the_rules_say() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_in_a_file_that_others_can_read_is_refused() {
+fn rejects_keys_in_files_that_others_can_read() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new("[providers.x]\nkind = 'openai'\napi_key = 'sk-1'", "", &[]);
     let mode = |mode| {
@@ -506,7 +506,7 @@ fn a_key_in_a_file_that_others_can_read_is_refused() {
 }
 
 #[test]
-fn an_error_beside_a_key_does_not_show_it() {
+fn errors_never_show_keys() {
     for text in [
         "[providers.x]\napi_key = sk-1",
         "[providers.x]\napi_key = \"sk-1",
@@ -533,7 +533,7 @@ fn an_error_beside_a_key_does_not_show_it() {
 
 #[cfg(unix)]
 #[test]
-fn keys_are_looked_up_in_order_and_never_shown() {
+fn looks_up_keys_in_order_and_never_shows_them() {
     let world = World::new(
         "[providers.x]\napi_key_env = 'X_KEY'\napi_key_cmd = 'echo from-cmd; echo more'\n\
          [providers.y]\napi_key_cmd = ['printf', ' from-words ']\nheaders = { Authorization = 'hidden' }\n\
@@ -554,7 +554,7 @@ fn keys_are_looked_up_in_order_and_never_shown() {
         text(find("x", &x_set).unwrap()),
         Some(("from-env".into(), "the environment variable X_KEY".into()))
     );
-    // A provider that names its own variable does not take another's key.
+    // A provider with its own variable ignores the default one.
     assert_eq!(
         text(find("x", &d_set).unwrap()),
         Some(("from-cmd".into(), "`api_key_cmd` of provider `x`".into()))
@@ -580,7 +580,7 @@ fn keys_are_looked_up_in_order_and_never_shown() {
     }
 }
 
-/// The example with every key set: the `#` before keys and tables taken away.
+/// The example with every key set: removes the `#` before keys and tables.
 fn example_with_all() -> String {
     EXAMPLE
         .lines()
@@ -601,7 +601,7 @@ fn read_user(text: &str) -> Result<file::UserFile, SourceError> {
 }
 
 #[test]
-fn the_example_is_complete_and_true() {
+fn the_example_has_every_key_and_default() {
     let as_it_is = read_user(EXAMPLE).unwrap_or_else(|e| panic!("{}", e.render(false)));
     assert_eq!(
         as_it_is.layer,
@@ -611,7 +611,7 @@ fn the_example_is_complete_and_true() {
     let all = read_user(&example_with_all()).unwrap_or_else(|e| panic!("{}", e.render(false)));
     let resolved = all.layer.clone().resolved().unwrap();
     for entry in resolved.entries() {
-        // The criteria have it.
+        // Only criteria set it.
         if entry.key != "loop.threshold" {
             assert!(
                 entry.value.is_some(),
@@ -620,7 +620,7 @@ fn the_example_is_complete_and_true() {
             );
         }
     }
-    // Where there is a default, the example shows it.
+    // The example shows every default.
     let defaults = layer::Layer::new(&Settings::defaults(), |_| Origin::BuiltIn);
     for entry in defaults.resolved().unwrap().entries() {
         if let Some((value, _)) = entry.value {
@@ -642,7 +642,7 @@ fn the_example_is_complete_and_true() {
 }
 
 #[test]
-fn the_schema_agrees_with_the_example() {
+fn the_schema_accepts_the_example() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     let valid = |text: &str| {
         let value: toml::Value = toml::from_str(text).unwrap();
@@ -657,13 +657,13 @@ fn the_schema_agrees_with_the_example() {
 
 proptest! {
     #[test]
-    fn durations_read_back_the_same(seconds in 1_u64..10_000_000) {
+    fn durations_round_trip(seconds in 1_u64..10_000_000) {
         let duration = HumanDuration::from_secs(seconds);
         prop_assert_eq!(duration.to_string().parse::<HumanDuration>().unwrap(), duration);
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(
+    fn the_parser_never_panics(
         text in "\\PC{0,40}|(\\[providers\\.|\\[profiles\\.|x\\]\n|model|loop|timeouts|idle|\\.| = |'1s'|1|nan|\n|\\[aliases\\]|'|\\{|\\}){0,20}"
     ) {
         let _ = read_user(&text).map_err(|e| e.render(false));

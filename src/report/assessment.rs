@@ -1,4 +1,4 @@
-//! Reports on the outcome of plans that something else ran.
+//! Reports on the outcome of plans that other programs ran.
 
 use std::fmt::Write as _;
 
@@ -11,29 +11,30 @@ use crate::reflector::{Insight, PlanAssessment};
 use crate::text::one_line;
 use crate::types::{ModelId, ReflectionCriteria, SCHEMA_VERSION};
 
-/// The most issues and the most tasks of a pattern that are shown to people. JSON has all of them.
-const MOST_ISSUES: usize = 20;
-const MOST_TASKS: usize = 8;
+/// The maximum number of issues in text and Markdown. JSON has all of them.
+const MAX_ISSUES: usize = 20;
+/// The maximum number of tasks per pattern in text and Markdown. JSON has all of them.
+const MAX_TASKS: usize = 8;
 
-/// The most suggestions where there is little room.
-const MOST_SUGGESTIONS: usize = 4;
+/// The maximum number of suggestions in the brief report.
+const MAX_SUGGESTIONS: usize = 4;
 
-/// What is said of the outcome of a plan.
+/// A report on the outcome of a plan.
 #[derive(Debug)]
 pub struct AssessmentReport<'a> {
     /// The verdict.
     pub assessment: &'a PlanAssessment,
-    /// What is to be learned from it.
+    /// The insights from the outcome.
     pub insights: &'a [Insight],
-    /// By what it was judged.
+    /// The criteria of the verdict.
     pub criteria: &'a ReflectionCriteria,
-    /// The model that was asked for suggestions, if one was.
+    /// The model that was asked for suggestions, if any.
     pub model: Option<&'a ModelId>,
-    /// What people should know besides.
+    /// Warnings to show with the report.
     pub warnings: &'a [String],
 }
 
-/// It as one JSON object, indented, with a final newline.
+/// Formats the report as one JSON object, indented, with a final newline.
 pub fn assessment_json(report: &AssessmentReport<'_>) -> String {
     #[derive(Serialize)]
     struct Printed<'a> {
@@ -55,7 +56,7 @@ pub fn assessment_json(report: &AssessmentReport<'_>) -> String {
     })
 }
 
-/// The verdict for people: a headline, what is wrong, what the failures have in common, what to do.
+/// Formats the report as text: a headline, then issues, patterns, suggestions and insights.
 pub fn assessment_text(report: &AssessmentReport<'_>) -> String {
     let mut out = format!("{}\n", headline(report.assessment));
     for (title, lines) in sections(report) {
@@ -67,12 +68,12 @@ pub fn assessment_text(report: &AssessmentReport<'_>) -> String {
     out
 }
 
-/// The verdict in a few lines: the headline, what the failures have in common, the first things to do.
+/// Formats the verdict in a few lines: the headline, the patterns and the first suggestions.
 pub fn assessment_brief(assessment: &PlanAssessment) -> Vec<String> {
     let patterns = patterns(assessment).map(|pattern| format!("pattern: {pattern}"));
     let suggestions = assessment.verdict.suggestions.iter();
     let suggestions = suggestions
-        .take(MOST_SUGGESTIONS)
+        .take(MAX_SUGGESTIONS)
         .map(|suggestion| format!("suggestion: {suggestion}"));
     let lines = patterns.chain(suggestions);
     std::iter::once(headline(assessment))
@@ -80,7 +81,7 @@ pub fn assessment_brief(assessment: &PlanAssessment) -> Vec<String> {
         .collect()
 }
 
-/// The same in Markdown.
+/// Formats the report as Markdown.
 pub fn assessment_markdown(report: &AssessmentReport<'_>) -> String {
     let mut out = format!("## {}\n", cell(&headline(report.assessment)));
     for (title, lines) in sections(report) {
@@ -125,7 +126,7 @@ fn headline(assessment: &PlanAssessment) -> String {
     )
 }
 
-/// What there is to say, each under its title.
+/// Returns the sections that are not empty, each with its title.
 fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
     let assessment = report.assessment;
     let suggestions = assessment.verdict.suggestions.iter().map(|suggestion| {
@@ -140,7 +141,7 @@ fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
         .iter()
         .map(|insight| format!("{} ({:.2})", insight.text, insight.confidence));
     let all = [
-        ("issues", shortened(&assessment.verdict.issues, MOST_ISSUES)),
+        ("issues", shortened(&assessment.verdict.issues, MAX_ISSUES)),
         ("patterns", patterns(assessment).collect()),
         ("suggestions", suggestions.collect()),
         ("learned", insights.collect()),
@@ -150,14 +151,14 @@ fn sections(report: &AssessmentReport<'_>) -> Vec<(&'static str, Vec<String>)> {
         .collect()
 }
 
-/// What the failures have in common, one line each.
+/// Formats the patterns of failures, one line each.
 fn patterns(assessment: &PlanAssessment) -> impl Iterator<Item = String> {
     assessment.patterns.iter().map(|pattern| {
         format!(
             "{}: {} ({})",
             pattern.pattern_type,
             pattern.description,
-            shortened(&pattern.affected_tasks, MOST_TASKS).join(", ")
+            shortened(&pattern.affected_tasks, MAX_TASKS).join(", ")
         )
     })
 }

@@ -22,12 +22,12 @@ const COLUMNS: [&str; 11] = [
     "time",
 ];
 
-/// It as one JSON object, indented, with a final newline.
+/// Formats the summary as one JSON object, indented, with a final newline.
 pub fn bench_json(summary: &Summary) -> String {
     pretty(summary)
 }
 
-/// For people: the sentence, what was run, and the table.
+/// Formats the summary as text: the verdict, the setup and the table.
 pub fn bench_text(summary: &Summary) -> String {
     let rows = table(summary);
     let width = |column: usize| {
@@ -38,7 +38,7 @@ pub fn bench_text(summary: &Summary) -> String {
     for row in &rows {
         let cells = row.iter().enumerate().map(|(column, cell)| {
             let pad = " ".repeat(width(column) - cell.chars().count());
-            // Numbers end at the same place, names begin there.
+            // Align names to the left and numbers to the right.
             if column < 4 {
                 format!("{cell}{pad}")
             } else {
@@ -55,7 +55,7 @@ pub fn bench_text(summary: &Summary) -> String {
     out
 }
 
-/// For a pull request or an issue.
+/// Formats the summary as Markdown, for a pull request or an issue.
 pub fn bench_markdown(summary: &Summary) -> String {
     let mut out = format!("**{}**\n\n{}\n\n", summary.verdict, about(summary));
     for (number, row) in table(summary).iter().enumerate() {
@@ -72,7 +72,7 @@ pub fn bench_markdown(summary: &Summary) -> String {
     out
 }
 
-/// What was run, in one line.
+/// Describes the setup on one line.
 pub(super) fn about(summary: &Summary) -> String {
     let mut out = format!(
         "{} × {}",
@@ -93,7 +93,7 @@ pub(super) fn about(summary: &Summary) -> String {
     out
 }
 
-/// What people should know about the figures.
+/// Returns notes on the figures.
 pub(super) fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     if summary.left_out > 0 {
@@ -105,7 +105,7 @@ pub(super) fn notes(summary: &Summary) -> Vec<String> {
     notes
 }
 
-/// The table: its head, then a row for each arm.
+/// Returns the table: a header, then a row for each arm.
 pub(super) fn table(summary: &Summary) -> Vec<Vec<String>> {
     let head = COLUMNS.map(str::to_owned).to_vec();
     let rows = summary.arms.iter().map(|arm| {
@@ -165,7 +165,7 @@ fn rounded(tokens: f64) -> String {
     thousands(tokens.round() as u64)
 }
 
-/// How far a judge can be trusted, for people: the sentence, then a line for each mode.
+/// Formats a report on a judge as text: the verdict, then the figures of each mode.
 pub fn judging_text(report: &judging::Report) -> String {
     let mut out = format!("{}\n", report.verdict);
     let known = |value: Option<f64>| value.map_or("–".to_owned(), |it| format!("{it:.2}"));

@@ -1,4 +1,4 @@
-//! Reports on texts that were judged without being written by us.
+//! Reports on the evaluation of existing texts.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use super::text::{self, critique, duration, tokens};
 use crate::text::{counted, one_line};
 use crate::types::{Evaluation, Models, RunEvidence, RunRecord, SCHEMA_VERSION, TokenUsage};
 
-/// The judgement of one text as JSON (design §6). A figure that is not known is null.
+/// The evaluation of one text as JSON. Unknown values are null.
 #[derive(Serialize)]
-struct Judgement<'a> {
+struct Evaluated<'a> {
     schema_version: u32,
     run_id: Option<Uuid>,
     /// The file; null for standard input.
@@ -28,17 +28,17 @@ struct Judgement<'a> {
     /// Seconds.
     execution_time: Option<f64>,
     models: Option<&'a Models>,
-    /// What the text was checked against.
+    /// The evidence that the text was checked against.
     evidence: &'a [RunEvidence],
     warnings: &'a [String],
     error: Option<&'a str>,
 }
 
-/// What is said of texts that were judged, in the order given: one object for one, else an array of them.
+/// Formats evaluations as JSON, in the order given: one object for a single text, otherwise an array.
 pub fn critiques_json(records: &[(Option<String>, RunRecord)]) -> String {
-    let judgements: Vec<Judgement<'_>> = records
+    let evaluated: Vec<Evaluated<'_>> = records
         .iter()
-        .map(|(file, record)| Judgement {
+        .map(|(file, record)| Evaluated {
             schema_version: SCHEMA_VERSION,
             run_id: record.run_id,
             file: file.as_deref(),
@@ -54,13 +54,13 @@ pub fn critiques_json(records: &[(Option<String>, RunRecord)]) -> String {
             error: record.error.as_deref(),
         })
         .collect();
-    match judgements.as_slice() {
+    match evaluated.as_slice() {
         [only] => pretty(only),
         all => pretty(all),
     }
 }
 
-/// The verdict on one text for people: a headline, the criteria one by one, the issues.
+/// Formats the evaluation of one text: a headline, the criteria and the issues.
 pub fn critique_text(name: &str, record: &RunRecord) -> String {
     let mut out = format!("{name}: {}\n", headline(record));
     if let Some(evaluation) = evaluation(record) {
@@ -69,7 +69,7 @@ pub fn critique_text(name: &str, record: &RunRecord) -> String {
     out
 }
 
-/// The same in Markdown.
+/// Formats the evaluation of one text as Markdown.
 pub fn critique_markdown(name: &str, record: &RunRecord) -> String {
     let mut out = format!("## {}: {}\n\n", cell(name), headline(record));
     if let Some(evaluation) = evaluation(record) {
@@ -87,7 +87,7 @@ pub fn critique_markdown(name: &str, record: &RunRecord) -> String {
     out
 }
 
-/// What the judgements cost, on one line; `None` where no model was asked.
+/// Formats the total cost of evaluations on one line; `None` if no model was called.
 pub fn cost(records: &[(Option<String>, RunRecord)]) -> Option<String> {
     let calls: u32 = records
         .iter()

@@ -1,4 +1,4 @@
-//! What differs between two texts: line by line, and word by word where lines are alike.
+//! Differences between two texts: by line, and by word within similar lines.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -7,78 +7,79 @@ use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// How long the best difference is looked for. What is found after that is right, but longer than it need be.
+/// The time limit for finding the shortest diff. After it, the diff is still correct, but may be longer than
+/// necessary.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The most words of a passage that are laid against those of another; a longer one is shown by its lines.
+/// The maximum number of words in a passage for a word diff. Longer passages get a line diff.
 const MAX_WORDS: usize = 20_000;
 
-/// The least share of both passages that they have in common for their words to be told apart: below it, a reader
-/// sees more in the two passages one after the other.
+/// The minimum share of text that two passages must have in common for a word diff. Below it, the passages
+/// are easier to read one after the other.
 const ALIKE: f64 = 0.4;
 
-/// The same, of the shorter passage: one that was only added to is alike, however much was added.
+/// Like `ALIKE`, but relative to the shorter passage, so that a passage that only grew counts as similar.
 const WITHIN: f64 = 0.7;
 
-/// An island of so few letters between two changes is taken for a part of them, as the space between two words is.
+/// Unchanged text of up to this many bytes between two changes counts as part of them.
 const ISLAND: usize = 3;
 
-/// What differs between two texts; empty if nothing does.
+/// The differences between two texts; empty if there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff<'t> {
-    /// The places that differ, in order.
+    /// The changed places, in order.
     pub hunks: Vec<Hunk<'t>>,
 }
 
-/// A place that differs, with the lines around it.
+/// A changed place with its context lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hunk<'t> {
     /// Its lines in the old text, counted from 0.
     pub old: Range<usize>,
     /// Its lines in the new text, counted from 0.
     pub new: Range<usize>,
-    /// What is in it, in order.
+    /// The blocks of the hunk, in order.
     pub blocks: Vec<Block<'t>>,
 }
 
-/// Lines that follow each other. Texts are without the last line break.
+/// Consecutive lines, without the last line break.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Block<'t> {
-    /// They are in both texts.
+    /// Lines in both texts.
     Same(&'t str),
-    /// They are only in the old text.
+    /// Lines only in the old text.
     Removed(&'t str),
-    /// They are only in the new text.
+    /// Lines only in the new text.
     Added(&'t str),
-    /// Lines of both that are alike, word by word. The old lines are all pieces but the added ones, the new
-    /// lines all but the removed ones.
+    /// Similar lines of both texts, word by word. The old lines are all pieces except the added ones, the new
+    /// lines all except the removed ones.
     Alike(Vec<Piece<'t>>),
 }
 
-/// Words that follow each other, with what stands between them.
+/// Consecutive words, with the text between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Piece<'t> {
-    /// In which of the texts they are.
+    /// Which of the texts contain the words.
     pub change: Change,
     /// The words.
     pub text: &'t str,
 }
 
-/// What became of a piece of text.
+/// Which of the two texts contain a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It is in both texts.
+    /// Both texts.
     Same,
-    /// It is only in the old text.
+    /// Only the old text.
     Removed,
-    /// It is only in the new text.
+    /// Only the new text.
     Added,
 }
 
-/// What differs between two texts, with so many lines around each place. Line breaks at the end of a text make
-/// no difference. Takes about half a second at most, however long the texts are.
+/// Compares two texts. Each hunk has up to `around` context lines on both sides. Ignores line breaks at the
+/// end of a text. Takes about half a second at most, however long the texts are.
 pub fn diff<'t>(old: &'t str, new: &'t str, around: usize) -> Diff<'t> {
     let deadline = Instant::now() + PATIENCE;
     let (old, new) = (Lines::of(old), Lines::of(new));
@@ -132,7 +133,7 @@ fn hunk<'t>(
     })
 }
 
-/// Two passages word by word; `None` if they are not alike, or too long.
+/// Compares two passages word by word; `None` if they are too different or too long.
 fn words<'t>(old: &'t str, new: &'t str, deadline: Instant) -> Option<Vec<Piece<'t>>> {
     let (old_words, new_words) = (Words::of(old), Words::of(new));
     if old_words.0.len().max(new_words.0.len()) > MAX_WORDS {
@@ -180,7 +181,7 @@ fn words<'t>(old: &'t str, new: &'t str, deadline: Instant) -> Option<Vec<Piece<
     Some(pieces)
 }
 
-/// A stretch of two sequences: the same in both, or different.
+/// A range of two sequences that is either equal or different.
 struct Step {
     same: bool,
     old: Range<usize>,
@@ -188,8 +189,8 @@ struct Step {
 }
 
 impl Step {
-    /// Stretches that follow each other, different ones joined, with what `bridge` says to be no more than a bridge
-    /// between two of them.
+    /// Merges consecutive steps of the same kind. `bridge` selects short equal steps that count as part of
+    /// the changes around them.
     fn joined(ops: &[DiffOp], bridge: impl Fn(&DiffOp) -> bool) -> Vec<Self> {
         let mut steps: Vec<Self> = Vec::new();
         for (place, op) in ops.iter().enumerate() {
@@ -211,7 +212,7 @@ impl Step {
     }
 }
 
-/// A text as lines, by their places in it.
+/// A text split into lines, as byte ranges.
 struct Lines<'t> {
     whole: &'t str,
     ranges: Vec<Range<usize>>,
@@ -231,7 +232,7 @@ impl<'t> Lines<'t> {
         Self { whole, ranges }
     }
 
-    /// These lines, with the breaks between them.
+    /// Returns these lines with the line breaks between them.
     fn text(&self, lines: Range<usize>) -> &'t str {
         match self.ranges.get(lines) {
             Some([first, .., last]) => &self.whole[first.start..last.end],
@@ -241,7 +242,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// A text as words, spaces and signs, each with its place.
+/// A text split into words, spaces and punctuation, each with its byte offset.
 struct Words<'t>(Vec<(usize, &'t str)>);
 
 impl<'t> Words<'t> {
@@ -253,7 +254,7 @@ impl<'t> Words<'t> {
         )
     }
 
-    /// These words of the text.
+    /// Returns these words of the text.
     fn text(&self, text: &'t str, words: &Range<usize>) -> &'t str {
         match self.0.get(words.clone()) {
             Some([(start, _), .., (last, word)]) => &text[*start..last + word.len()],
@@ -269,7 +270,7 @@ mod tests {
 
     use super::*;
 
-    /// A difference on one line: `-removed-`, `+added+`, everything else the same; `/` ends a line.
+    /// Formats a diff on one line: `-removed-`, `+added+`, anything else is unchanged; `/` ends a line.
     fn shown(old: &str, new: &str) -> String {
         let mut out = String::new();
         for hunk in diff(old, new, 1).hunks {
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_words_that_differ_are_told_apart() {
+    fn finds_changed_lines_and_words() {
         for (old, new, expected) in [
             ("", "", ""),
             ("a\n", "a", ""),
@@ -308,27 +309,27 @@ mod tests {
                 "The dog sat there.",
                 "@ The -cat-+dog+ sat there./",
             ),
-            // Words in a row are one change.
+            // Consecutive changed words are one change.
             (
                 "It begins with two bad words, and goes on for long.",
                 "It begins with some good words, and goes on for long.",
                 "@ It begins with -two bad-+some good+ words, and goes on for long./",
             ),
-            // What is little between two changes is a part of them.
+            // Short unchanged text between two changes is part of them.
             (
                 "It begins with two, bad words, and goes on for long.",
                 "It begins with some, good words, and goes on for long.",
                 "@ It begins with -two, bad-+some, good+ words, and goes on for long./",
             ),
-            // What was only added to is alike.
+            // Text that only grew is similar.
             (
                 "The end.",
                 "The end. And some more words of quite another kind.",
                 "@ The end.+ And some more words of quite another kind.+/",
             ),
-            // Nothing in common: one after the other.
+            // Nothing in common: the old text, then the new one.
             ("Alpha beta", "Gamma delta", "@ -Alpha beta-/+Gamma delta+/"),
-            // Two places, with a line around each.
+            // Two hunks with one context line on each side.
             (
                 "1\n2\n3\n4\n5\n6\n7",
                 "1\nx\n3\n4\n5\ny\n7",
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hunk_knows_its_lines() {
+    fn hunks_have_line_ranges() {
         let diff = diff("1\n2\n3\n4\n5", "1\n2\n3\nx\ny\n5", 1);
         assert_eq!(
             (diff.hunks[0].old.clone(), diff.hunks[0].new.clone()),
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_texts_do_not_take_long() {
+    fn compares_huge_texts_quickly() {
         let text = |seed: u64| -> String {
             let lines = (0..60_000_u64).map(|line| (line * 7919 + seed) % 50_021);
             lines.map(|line| line.to_string() + " words\n").collect()
@@ -372,7 +373,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_texts_can_be_made_of_it(
+        fn reconstructs_both_texts(
             old in "([ab]{0,3}[ .é\u{301}🦀]?){0,6}(\n([ab] ?){0,6}){0,6}",
             new in "([ab]{0,3}[ .é\u{301}🦀]?){0,6}(\n([ab] ?){0,6}){0,6}",
         ) {

@@ -4,7 +4,7 @@ use super::text::{asides, doubt, mark, revised, score, summary, value};
 use crate::text::one_line;
 use crate::types::{Evaluation, RunEvidence, RunRecord, Version};
 
-/// The selected draft and, after a rule, the critique report: for pasting into a pull request.
+/// Formats the selected draft and, after a rule, the critique report, for pasting into a pull request.
 pub fn markdown(record: &RunRecord) -> String {
     let mut out = String::new();
     if let Some(selected) = record.selected() {
@@ -63,7 +63,7 @@ fn describe(out: &mut String, version: &Version, selected: Option<u32>) {
     }
 }
 
-/// The criteria one by one, and the issues.
+/// Adds a table of the criteria and a list of the issues.
 pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
     out.push_str("| criterion | score | floor | | evidence |\n|---|---|---|---|---|\n");
     for result in &evaluation.criteria {
@@ -111,7 +111,7 @@ pub(super) fn table(out: &mut String, evaluation: &Evaluation) {
     }
 }
 
-/// What drafts were checked against, one piece a line.
+/// Adds the evidence that drafts were checked against, one item per line.
 pub(super) fn evidence(out: &mut String, record: &RunRecord) {
     if record.evidence.is_empty() {
         return;
@@ -128,7 +128,7 @@ pub(super) fn evidence(out: &mut String, record: &RunRecord) {
     out.push('\n');
 }
 
-/// Text for a table: a line break or a bar would end the cell.
+/// Escapes text for a table cell, which a line break or `|` would end.
 pub(super) fn cell(text: &str) -> String {
     one_line(text).replace('|', "\\|")
 }

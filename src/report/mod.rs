@@ -1,4 +1,4 @@
-//! What people and programs read of a run: text, Markdown, JSON, from its record; HTML from its events.
+//! Reports on runs: text, Markdown and JSON from the record, HTML from the events.
 
 mod assessment;
 mod bench;

@@ -6,7 +6,7 @@ use crate::types::{
     TokenUsage, Version,
 };
 
-/// How a score is shown.
+/// Formats a score.
 pub fn score(value: Option<f64>) -> String {
     value.map_or_else(
         || "no score".to_owned(),
@@ -14,7 +14,7 @@ pub fn score(value: Option<f64>) -> String {
     )
 }
 
-/// A number with its thousands set apart.
+/// Formats a number with thousands separators.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -27,7 +27,7 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-/// Tokens, with those from a cache and those that are estimated; empty where nothing is known.
+/// Formats token usage, with cached and estimated tokens; `None` if it is unknown.
 pub fn tokens(usage: &TokenUsage) -> Option<String> {
     let total = usage.total?;
     let remarks: Vec<String> = [(usage.cached, "cached"), (usage.estimated, "estimated")]
@@ -43,7 +43,7 @@ pub fn tokens(usage: &TokenUsage) -> Option<String> {
     })
 }
 
-/// What something cost. The currency is the user's secret.
+/// Formats a cost, in the unit of the user's prices.
 pub(super) fn cost(cost: f64) -> String {
     match cost {
         cost if cost >= 1.0 => format!("cost {cost:.2}"),
@@ -52,7 +52,7 @@ pub(super) fn cost(cost: f64) -> String {
     }
 }
 
-/// A time as people say it.
+/// Formats a duration in seconds, such as `12.5 s` or `1 min 05 s`.
 pub fn duration(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");
@@ -87,7 +87,7 @@ pub(super) fn value(result: &CriterionResult) -> String {
     }
 }
 
-/// What else there is to know of a verdict; `None` if nothing is.
+/// Remarks on a verdict, such as its spread; `None` if there are none.
 pub(super) fn asides(result: &CriterionResult) -> Option<String> {
     let spread = result.spread.map(|spread| format!("spread {spread:.2}"));
     let cached = result.cached.then(|| "cached".to_owned());
@@ -95,7 +95,7 @@ pub(super) fn asides(result: &CriterionResult) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Why an issue may not be real; `None` if nothing speaks against it.
+/// Why an issue may not be real; `None` if there is no doubt.
 pub(super) fn doubt(issue: &Issue) -> Option<&'static str> {
     match (issue.place.verified, &issue.place.quote) {
         (Some(false), Some(_)) => Some("unverified: the judge's quote is not in the draft"),
@@ -104,8 +104,8 @@ pub(super) fn doubt(issue: &Issue) -> Option<&'static str> {
     }
 }
 
-/// Counts the issues that keep a draft from passing, the most severe first: `1 critical, 2 major issues`. `None` if there
-/// are none.
+/// Counts the issues that keep a draft from passing, most severe first: `1 critical, 2 major issues`. `None`
+/// if there are none.
 pub(super) fn severe_issues(evaluation: &Evaluation) -> Option<String> {
     let count = |severity| {
         let issues = evaluation.issues.iter();
@@ -123,9 +123,8 @@ pub(super) fn severe_issues(evaluation: &Evaluation) -> Option<String> {
     }
 }
 
-/// Says what keeps a draft from meeting the criteria: the criteria below their floor, severe issues, and the score if it
-/// is too low. If only criteria without a judge keep it from passing, names these. `None` if it meets the criteria or was
-/// not evaluated.
+/// Lists what keeps a draft from meeting the criteria: the criteria below their floor and severe issues, or else the
+/// criteria that were not evaluated. `None` if there is nothing to list, or the draft was not evaluated.
 pub(super) fn unmet(version: &Version) -> Option<String> {
     let evaluation = version.evaluation.as_ref()?;
     if evaluation.satisfactory {
@@ -152,7 +151,7 @@ fn unevaluated(evaluation: &Evaluation) -> String {
     names.join(", ")
 }
 
-/// The issues of a draft, at most this many, the most severe first.
+/// Returns up to `most` issues of a draft, most severe first.
 pub fn worst_issues(evaluation: &Evaluation, most: usize) -> Vec<&Issue> {
     let mut issues: Vec<&Issue> = evaluation.issues.iter().collect();
     issues.sort_by_key(|issue| std::cmp::Reverse(issue.severity));
@@ -160,7 +159,7 @@ pub fn worst_issues(evaluation: &Evaluation, most: usize) -> Vec<&Issue> {
     issues
 }
 
-/// A verdict on one line: the score, how it changed, and what failed.
+/// Formats a verdict on one line: the score, its change since `before`, and what failed.
 pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
     let Some(evaluation) = &version.evaluation else {
         return "not judged".to_owned();
@@ -173,7 +172,7 @@ pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
         parts.push("meets the criteria".to_owned());
     }
     for result in &evaluation.criteria {
-        // What was skipped was skipped for another one, which is on the line.
+        // Omit skipped criteria: the failure that caused the skip is on the line.
         if !result.passed && result.status != Status::Skipped {
             let (mark, value) = (mark(result), value(result));
             parts.push(format!("{mark} {} {value}", result.name));
@@ -186,8 +185,8 @@ pub fn evaluation_line(version: &Version, before: Option<f64>) -> String {
     parts.join(" · ")
 }
 
-/// How a version came about, to follow its score: what it revises, by which strategy, how edits applied. `None` for
-/// a first draft.
+/// Describes how a version was made: the draft that it revises, the strategy, and how edits applied. `None`
+/// for a first draft.
 pub fn revised(version: &Version) -> Option<String> {
     let mut out = format!("revises draft {}", version.based_on?);
     if let Some(strategy) = version.strategy {
@@ -206,7 +205,7 @@ pub fn revised(version: &Version) -> Option<String> {
     Some(out)
 }
 
-/// How a run ended, on one line.
+/// Summarizes the end of a run on one line.
 pub fn summary(record: &RunRecord) -> String {
     let mut parts = Vec::new();
     let reason = record.convergence_reason;
@@ -227,12 +226,12 @@ pub fn summary(record: &RunRecord) -> String {
             selected.iteration,
             record.iterations()
         );
-        // Nobody was to give scores.
+        // Corrections have no scores.
         if record.convergence_reason == Some(ConvergenceReason::Corrected) {
             parts.push(drafts);
         } else {
             parts.push(format!("{drafts}, {}", score(selected.score())));
-            parts.extend(beside_the_first(record, selected));
+            parts.extend(compared_with_first(record, selected));
         }
     }
     if let Some(reason) = reason.filter(|_| unmet.is_some()) {
@@ -250,8 +249,8 @@ pub fn summary(record: &RunRecord) -> String {
     parts.join(" · ")
 }
 
-/// What the revisions were worth; `None` if there were none.
-fn beside_the_first(record: &RunRecord, selected: &Version) -> Option<String> {
+/// Compares the selected draft with the first one; `None` if there were no revisions.
+fn compared_with_first(record: &RunRecord, selected: &Version) -> Option<String> {
     let first = record.versions.first()?;
     if first.iteration != selected.iteration {
         return Some(format!("first draft {}", score(first.score())));
@@ -259,7 +258,7 @@ fn beside_the_first(record: &RunRecord, selected: &Version) -> Option<String> {
     (record.versions.len() > 1).then(|| "no revision beat the first draft".to_owned())
 }
 
-/// The critique of one version: the criteria one by one, then the issues.
+/// Formats the critique of one version: the criteria, then the issues.
 pub fn critique(evaluation: &Evaluation) -> String {
     let mut out = String::new();
     let width = evaluation
@@ -310,7 +309,7 @@ mod tests {
     use crate::types::EditCounts;
 
     #[test]
-    fn numbers_read_well() {
+    fn formats_numbers() {
         assert_eq!(thousands(0), "0");
         assert_eq!(thousands(999), "999");
         assert_eq!(thousands(1000), "1,000");
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_version_came_about_is_said() {
+    fn describes_how_a_version_was_made() {
         let mut version = Version {
             iteration: 2,
             output: String::new(),

@@ -15,7 +15,7 @@ use crate::types::{
     TokenUsage,
 };
 
-/// The verdict on one text. A figure that is not known is null.
+/// The verdict on one text. Unknown values are null.
 #[derive(Serialize)]
 struct Verdict<'a> {
     schema_version: u32,
@@ -24,21 +24,21 @@ struct Verdict<'a> {
     file: Option<&'a str>,
     /// The evaluator's kind.
     evaluator: Option<&'a str>,
-    /// Whether there is a verdict; not whether it is a good one.
+    /// Whether there is a verdict, positive or negative.
     success: bool,
-    /// Whether the text is good enough.
+    /// Whether the text passes.
     valid: bool,
-    /// 0 to 1. Of a schema 1 or 0.
+    /// From 0 to 1; for a schema, either 0 or 1.
     score: Option<f64>,
-    /// 0 to 1, for telling which of two invalid texts is the better one.
+    /// From 0 to 1, for ranking invalid texts.
     ranking_score: Option<f64>,
     errors: Vec<Fault<'a>>,
     suggestions: &'a [String],
     /// `ok`, `unparsed` or `failed`.
     status: Status,
-    /// What the verdict rests on, or why there is none.
+    /// The reason for the verdict, or why there is none.
     reason: Option<&'a str>,
-    /// What the evaluator has made of the text, where that is a value.
+    /// The value that the evaluator computed from the text, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<&'a Value>,
     total_llm_calls: u32,
@@ -52,7 +52,7 @@ struct Verdict<'a> {
     error: Option<&'a str>,
 }
 
-/// One thing that is wrong.
+/// An error in the text.
 #[derive(Serialize)]
 struct Fault<'a> {
     message: &'a str,
@@ -83,7 +83,7 @@ impl<'a> Fault<'a> {
         }
     }
 
-    fn said(message: &'a str) -> Self {
+    fn from_message(message: &'a str) -> Self {
         Self {
             message,
             path: None,
@@ -152,7 +152,7 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// What is wrong, one by one. A judge that refuses a text without naming an issue has still given a reason.
+/// Lists the errors. If a judge fails a text without naming an issue, its reason is the error.
 fn errors<'a>(
     evaluation: Option<&'a Evaluation>,
     result: Option<&'a CriterionResult>,
@@ -162,11 +162,11 @@ fn errors<'a>(
         return record
             .error
             .as_deref()
-            .map(Fault::said)
+            .map(Fault::from_message)
             .into_iter()
             .collect();
     };
-    // What only suggests is no error of a text that is good enough.
+    // Suggestions are not errors in a text that passes.
     let is_error = |issue: &&Issue| !(evaluation.satisfactory && issue.is_suggestion());
     let issues: Vec<_> = (evaluation.issues.iter().filter(is_error))
         .map(Fault::of)
@@ -178,12 +178,14 @@ fn errors<'a>(
     match (result.status, result.passed) {
         (Status::Ok, true) => Vec::new(),
         (Status::Ok, false) if result.evaluator != "llm" => Vec::new(),
-        (Status::Ok, false) => vec![Fault::said(reason.unwrap_or("the judge gave no reason"))],
-        _ => vec![Fault::said(reason.unwrap_or("no verdict"))],
+        (Status::Ok, false) => vec![Fault::from_message(
+            reason.unwrap_or("the judge gave no reason"),
+        )],
+        _ => vec![Fault::from_message(reason.unwrap_or("no verdict"))],
     }
 }
 
-/// The verdicts in the order given: one object for one text, else an array of them.
+/// Formats verdicts as JSON, in the order given: one object for a single text, otherwise an array.
 pub fn verdicts_json(records: &[(Option<String>, RunRecord)]) -> String {
     let verdicts: Vec<Verdict<'_>> = records
         .iter()
@@ -195,7 +197,7 @@ pub fn verdicts_json(records: &[(Option<String>, RunRecord)]) -> String {
     }
 }
 
-/// The verdict on one text for people: a headline, then what is wrong.
+/// Formats the verdict on one text: a headline, then the errors and suggestions.
 pub fn verdict_text(name: &str, record: &RunRecord) -> String {
     let verdict = Verdict::of(None, record);
     let mut out = format!("{name}: {}\n", verdict.headline());
@@ -208,13 +210,13 @@ pub fn verdict_text(name: &str, record: &RunRecord) -> String {
             let _ = writeln!(out, "    fix: {}", one_line(fix));
         }
     }
-    for suggestion in unsaid(&verdict) {
+    for suggestion in other_suggestions(&verdict) {
         let _ = writeln!(out, "  suggestion: {}", one_line(suggestion));
     }
     out
 }
 
-/// The same in Markdown.
+/// Formats the verdict on one text as Markdown.
 pub fn verdict_markdown(name: &str, record: &RunRecord) -> String {
     let verdict = Verdict::of(None, record);
     let mut out = format!("## {}: {}\n", cell(name), verdict.headline());
@@ -230,7 +232,7 @@ pub fn verdict_markdown(name: &str, record: &RunRecord) -> String {
             let _ = writeln!(out, "  - Fix: {}", one_line(fix));
         }
     }
-    let suggestions: Vec<&str> = unsaid(&verdict).collect();
+    let suggestions: Vec<&str> = other_suggestions(&verdict).collect();
     if !suggestions.is_empty() {
         out.push_str("\n### Suggestions\n\n");
     }
@@ -240,7 +242,7 @@ pub fn verdict_markdown(name: &str, record: &RunRecord) -> String {
     out
 }
 
-/// The line of a fault, as the beginning of a sentence.
+/// The line of an error as a prefix, such as `line 3: `.
 fn at(fault: &Fault<'_>) -> String {
     fault
         .line
@@ -248,8 +250,8 @@ fn at(fault: &Fault<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// The suggestions that belong to no fault.
-fn unsaid<'v>(verdict: &'v Verdict<'_>) -> impl Iterator<Item = &'v str> {
+/// The suggestions that belong to no error.
+fn other_suggestions<'v>(verdict: &'v Verdict<'_>) -> impl Iterator<Item = &'v str> {
     verdict
         .suggestions
         .iter()

@@ -13,7 +13,7 @@ use crate::reflector::{self, Episode, PlanAssessment};
 use crate::report::{AssessmentReport, assessment_json, assessment_markdown, assessment_text};
 use crate::types::{ExitCode, ModelId, Task};
 
-/// Judges the outcome and prints the verdict; or prints the schema of what is read.
+/// Judges the outcome and prints the verdict, or prints the schema of the input with `--schema`.
 pub(in crate::cli) async fn run(
     args: &AssessArgs,
     global: &GlobalArgs,
@@ -31,9 +31,9 @@ pub(in crate::cli) async fn run(
     let mut warnings = Vec::new();
     let mut model = None;
     if args.llm {
-        let (asked, said) = suggest(&plan, &episode, &assessment, global).await?;
-        model = asked;
-        match said {
+        let (judge, reply) = suggest(&plan, &episode, &assessment, global).await?;
+        model = judge;
+        match reply {
             Ok(suggestions) => assessment.add_suggestions(suggestions),
             Err(problem) => {
                 if !global.quiet {
@@ -75,11 +75,11 @@ fn read(file: &Path, quiet: bool) -> Result<Episode, CliError> {
     Ok(reflector::read(&source)?)
 }
 
-/// Asks the model that judges: who it is, and what it says or why it says nothing.
+/// Asks the judge for suggestions. Returns the judge's model, and its suggestions or why there are none.
 ///
 /// # Errors
-/// If what the user says about the model is wrong, or on a signal. That it cannot be reached is no error: the verdict
-/// does not depend on it.
+/// If the model settings are invalid, or on a signal. An unreachable model is only a warning, because the
+/// verdict does not depend on it.
 async fn suggest(
     plan: &settings::Plan,
     episode: &Episode,
@@ -87,17 +87,17 @@ async fn suggest(
     global: &GlobalArgs,
 ) -> Result<(Option<ModelId>, Result<Vec<String>, String>), CliError> {
     let cancel = interrupt::cancel_on_signal();
-    let asked: String = advice_prompt(episode, assessment)
+    let prompt: String = advice_prompt(episode, assessment)
         .into_iter()
         .map(|message| message.content)
         .collect();
     let observer = Verbosity::of(global).observer("suggestions");
     let ask = async {
-        match models::open_judge(plan, &Task::default(), &asked, global.quiet).await {
+        match models::open_judge(plan, &Task::default(), &prompt, global.quiet).await {
             Ok(None) => Ok((None, Err("the model cannot judge".to_owned()))),
             Ok(Some(judge)) => {
-                let said = advise(episode, assessment, &judge, &observer).await;
-                Ok((Some(judge.model.id().clone()), said))
+                let reply = advise(episode, assessment, &judge, &observer).await;
+                Ok((Some(judge.model.id().clone()), reply))
             }
             Err(error) if error.code == ExitCode::Provider => {
                 let problem = format!("the model has no suggestions: {}", error.message);

@@ -36,15 +36,15 @@ use crate::report;
 use crate::text::plural;
 use crate::types::{ExitCode, ReflectionCriteria, Task};
 
-/// The most bad lines that are told before anything is begun; all of them are in the rows.
-const TOLD: usize = 10;
+/// The maximum number of invalid lines reported before the first task starts. The rows have all of them.
+const MAX_REPORTED: usize = 10;
 
-/// Does the tasks and writes their rows.
+/// Runs the tasks and writes their rows.
 pub(in crate::cli) async fn run(
     args: &BatchArgs,
     global: &GlobalArgs,
 ) -> Result<ExitCode, CliError> {
-    let begun = Instant::now();
+    let started = Instant::now();
     #[cfg(not(feature = "restate"))]
     if args.engine.is_some() || args.admin.is_some() || args.cancel {
         return Err(super::worker::not_built());
@@ -86,7 +86,7 @@ pub(in crate::cli) async fn run(
             stop: None,
             tally: before.tally,
         };
-        return Ok(conclude(&ending, "", args, global.quiet, begun));
+        return Ok(conclude(&ending, "", args, global.quiet, started));
     }
     let (drain, end) = signals(args);
     let gate = Gate::new(pace(args));
@@ -96,62 +96,62 @@ pub(in crate::cli) async fn run(
         #[cfg(feature = "restate")]
         if let Some(address) = &args.engine {
             let engine = Engine::open(args, global, plan, address, &gate, &end).await?;
-            return Ok(Doer::Elsewhere(Box::new(engine)));
+            return Ok(Runner::Elsewhere(Box::new(engine)));
         }
         let loops =
             Loops::open(args.tasks_args(), global, plan, longest, &gate, limits.cost).await?;
         if let Some(checked) = &checked {
-            loops.try_all(&checked.criteria, global.quiet).await;
+            loops.check_criteria(&checked.criteria, global.quiet).await;
         }
-        Ok::<_, CliError>(Doer::Here(Box::new(loops)))
+        Ok::<_, CliError>(Runner::Here(Box::new(loops)))
     };
-    let doer = interrupt::unless_cancelled(&drain, Box::pin(opening)).await?;
+    let runner = interrupt::unless_cancelled(&drain, Box::pin(opening)).await?;
     let total = checked.as_ref().map(|checked| checked.entries);
     let all = total.map(|total| total + before.tally.rows());
-    let chronicle = BatchHistory::new(judged::name(&args.tasks), Some(doer.writer()));
+    let history = BatchHistory::new(judged::name(&args.tasks), Some(runner.writer()));
     let progress = Progress::new(total, global.quiet);
-    let mut delivery = Delivery::new(results, progress, chronicle);
+    let mut delivery = Delivery::new(results, progress, history);
     let entries = source.read_ahead(shape);
     let options = Options {
         ordered: args.ordered,
         fail_fast: args.fail_fast,
         replan: args.replan,
-        limits: left_of(limits, begun),
+        limits: remaining(limits, started),
     };
     let tally = before.tally;
     let running = batch::run(
         entries,
         &gate,
         options,
-        doer.hands(),
+        runner.hands(),
         &mut delivery,
         tally,
         &drain,
     );
     let ending = tokio::select! {
         ending = running => ending,
-        never = doer.watch() => match never {},
+        never = runner.watch() => match never {},
     };
-    let (chronicle, unwritten) = delivery.end();
+    let (history, unwritten) = delivery.end();
     if end.is_cancelled() {
-        doer.cancel().await;
+        runner.cancel().await;
     }
-    doer.learn(&chronicle, &criteria, global.quiet);
-    let code = conclude(&ending, &unwritten, args, global.quiet, begun);
+    runner.learn(&history, &criteria, global.quiet);
+    let code = conclude(&ending, &unwritten, args, global.quiet, started);
     if !global.quiet {
-        judged::say(&chronicle, &ending, all, &criteria, args);
+        judged::print(&history, &ending, all, &criteria, args);
     }
     Ok(code)
 }
 
-/// Who does the tasks.
-enum Doer<'a> {
+/// Where the tasks run: in this process, or on the workers of a Restate server.
+enum Runner<'a> {
     Here(Box<Loops<'a>>),
     #[cfg(feature = "restate")]
     Elsewhere(Box<Engine<'a>>),
 }
 
-impl Doer<'_> {
+impl Runner<'_> {
     fn hands(&self) -> Hands<'_> {
         match self {
             Self::Here(loops) => Hands::Here(&**loops),
@@ -160,7 +160,7 @@ impl Doer<'_> {
         }
     }
 
-    /// Keeps what the batch teaches, where its tasks were told something.
+    /// Stores insights from the batch, if memory is in use.
     fn learn(&self, batch: &BatchHistory, criteria: &ReflectionCriteria, quiet: bool) {
         match self {
             Self::Here(loops) => loops.learn(batch, criteria, quiet),
@@ -169,7 +169,7 @@ impl Doer<'_> {
         }
     }
 
-    /// Ends the batch where it is found out elsewhere that nothing comes of it.
+    /// Stops the batch if no worker can run its tasks.
     async fn watch(&self) -> Infallible {
         match self {
             Self::Here(_) => std::future::pending().await,
@@ -178,7 +178,7 @@ impl Doer<'_> {
         }
     }
 
-    /// Cancels what is under way elsewhere.
+    /// Cancels the tasks submitted to workers.
     #[cfg_attr(
         not(feature = "restate"),
         expect(clippy::unused_async, reason = "the same signature as with the engine")
@@ -191,7 +191,7 @@ impl Doer<'_> {
         }
     }
 
-    /// The model that writes.
+    /// The writer, as `provider:model`.
     fn writer(&self) -> String {
         match self {
             Self::Here(loops) => loops.writer(),
@@ -201,8 +201,8 @@ impl Doer<'_> {
     }
 }
 
-/// What the first signal ends, and the second. Tasks of this process end with it; those elsewhere go on, so the second
-/// signal cancels them.
+/// Returns the tokens that the first and the second signal cancel. Tasks in this process end with the
+/// process. Tasks on workers continue, so the second signal cancels them.
 fn signals(args: &BatchArgs) -> (CancellationToken, CancellationToken) {
     if args.engine.is_some() {
         let [drain, end] = interrupt::cancel_on_signals();
@@ -211,16 +211,16 @@ fn signals(args: &BatchArgs) -> (CancellationToken, CancellationToken) {
     (interrupt::cancel_on_signal(), CancellationToken::new())
 }
 
-/// How many tasks are handed in before the first row tells what the workers have room for.
-const FIRST: usize = 8;
+/// The number of tasks submitted before the first row reports how many the workers can run.
+const INITIAL_TASKS: usize = 8;
 
-/// How fast this process goes. Where workers do the tasks they keep to the rates, and adapt to their servers; here as
-/// many are handed in as they have room for.
+/// The pace of this process. With `--engine`, the workers apply the rate limits and adapt to their servers,
+/// so this process limits only how many tasks it submits at once.
 fn pace(args: &BatchArgs) -> Pace {
     if args.engine.is_some() {
         return Pace {
             concurrency: match args.concurrency {
-                Concurrency::Auto => Concurrency::Fixed(FIRST),
+                Concurrency::Auto => Concurrency::Fixed(INITIAL_TASKS),
                 fixed @ Concurrency::Fixed(_) => fixed,
             },
             requests_per_minute: None,
@@ -230,10 +230,12 @@ fn pace(args: &BatchArgs) -> Pace {
     args.rates.with(args.concurrency)
 }
 
-/// The limits, with the time that opening the models took taken away.
-pub(super) fn left_of(limits: Limits, begun: Instant) -> Limits {
+/// The limits, less the time already spent on opening the models.
+pub(super) fn remaining(limits: Limits, started: Instant) -> Limits {
     Limits {
-        time: limits.time.map(|time| time.saturating_sub(begun.elapsed())),
+        time: limits
+            .time
+            .map(|time| time.saturating_sub(started.elapsed())),
         ..limits
     }
 }
@@ -246,7 +248,7 @@ fn read_template(text: Option<&str>) -> Result<Option<PromptTemplate>, CliError>
     .transpose()
 }
 
-/// Opens the file for rows, if there is one. With `again`, rows of failures are taken out of it.
+/// Opens the file for rows, if there is one. With `again`, removes the rows of failed tasks.
 pub(super) fn open_results(
     path: Option<&Path>,
     again: bool,
@@ -283,7 +285,7 @@ pub(super) fn open_results(
     Ok((Some(results), before))
 }
 
-/// Where tasks come from.
+/// Where tasks come from: a file or standard input.
 struct Source<'a> {
     /// `None` for standard input.
     file: Option<&'a Path>,
@@ -301,7 +303,7 @@ impl<'a> Source<'a> {
         Self { file, format }
     }
 
-    /// Finds out early that a file is not there.
+    /// Fails early if the file cannot be opened.
     fn try_open(&self, quiet: bool) -> Result<(), CliError> {
         let Some(path) = self.file else {
             if io::stdin().is_terminal() && !quiet {
@@ -316,8 +318,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads a whole file before anything is paid for, and says what is wrong with it; `None` for what can be read
-    /// only once.
+    /// Reads the whole file before the first model call and reports invalid lines. Returns `None` for
+    /// standard input and pipes, which can be read only once.
     fn check(
         &self,
         args: &BatchArgs,
@@ -339,10 +341,10 @@ impl<'a> Source<'a> {
                 .hint("nothing was begun; without `--fail-fast` the other tasks are done"));
         }
         if !quiet {
-            for (line, problem) in checked.first_bad.iter().take(TOLD) {
+            for (line, problem) in checked.first_bad.iter().take(MAX_REPORTED) {
                 printer::say(&format!("warning: {}", place(*line, problem)));
             }
-            let more = checked.bad.saturating_sub(TOLD as u64);
+            let more = checked.bad.saturating_sub(MAX_REPORTED as u64);
             if more > 0 {
                 printer::say(&format!("warning: {more} more lines are no tasks"));
             }
@@ -359,17 +361,17 @@ impl<'a> Source<'a> {
             let input: Box<dyn Read> = match file.map(File::open) {
                 None => Box::new(io::stdin()),
                 Some(Ok(file)) => Box::new(file),
-                Some(Err(error)) => Box::new(Gone(Some(error))),
+                Some(Err(error)) => Box::new(Unopened(Some(error))),
             };
             Tasks::new(Reader::new(input, format), shape)
         })
     }
 }
 
-/// A file that was there a moment ago.
-struct Gone(Option<io::Error>);
+/// A reader that returns the error of a failed `open`.
+struct Unopened(Option<io::Error>);
 
-impl Read for Gone {
+impl Read for Unopened {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(self
             .0
@@ -382,24 +384,24 @@ pub(super) fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CliError
     CliError::usage(format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Says how it ended, in numbers, and where the rows are that could not be written.
+/// Prints the counts and the cost of the batch, and why it stopped early. Returns the exit code.
 fn conclude(
     ending: &Ending,
     unwritten: &str,
     args: &BatchArgs,
     quiet: bool,
-    begun: Instant,
+    started: Instant,
 ) -> ExitCode {
     let tally = &ending.tally;
     if !quiet {
         printer::say(&numbers(tally));
         let mut used: Vec<String> = report::tokens(&tally.token_usage).into_iter().collect();
         used.extend(tally.cost().map(|cost| format!("cost {cost:.4}")));
-        used.push(report::duration(begun.elapsed().as_secs_f64()));
+        used.push(report::duration(started.elapsed().as_secs_f64()));
         printer::say(&used.join(" · "));
     }
     if let Some(stop) = &ending.stop {
-        say_why(stop, unwritten, &args.tasks, args.file().is_some(), quiet);
+        report_stop(stop, unwritten, &args.tasks, args.file().is_some(), quiet);
     }
     match ending.exit_code() {
         ExitCode::NotMet | ExitCode::Limit if args.exit_zero => ExitCode::Success,
@@ -430,8 +432,8 @@ fn numbers(tally: &Tally) -> String {
     format!("{tasks}: {}", parts.join(", "))
 }
 
-/// Says why a batch stopped early; `kept` says whether its rows are in a file.
-pub(super) fn say_why(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool, quiet: bool) {
+/// Reports why a batch stopped early. `kept`: whether its rows are in a file.
+pub(super) fn report_stop(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool, quiet: bool) {
     let what = match stop {
         Stop::NoReader => return,
         Stop::Provider(error) => {

@@ -1,4 +1,4 @@
-//! `reflect bench`: whether the loop helps.
+//! `reflect bench`: measures whether the loop helps.
 
 mod judge;
 mod tasks;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batch::loops::Loops;
 use super::batch::progress::Progress;
-use super::batch::{left_of, open_results, say_why};
+use super::batch::{open_results, remaining, report_stop};
 use crate::batch::{
     self, Ending, Entry, Flow, Gate, Hands, Limits, Now, Options, Output, Remote, Results, Row,
     Status, Stop, Tally,
@@ -26,7 +26,7 @@ use crate::evidence::{Context, DEFAULT_MESSAGES};
 use crate::report;
 use crate::types::{ExitCode, Task};
 
-/// The seed of the first trials where the user names none.
+/// The first seed if the user sets none.
 const FIRST_SEED: u64 = 1;
 
 /// Measures the loop, or a judge.
@@ -40,9 +40,9 @@ pub(in crate::cli) async fn run(
     }
 }
 
-/// Runs the trials, and prints the report.
+/// Runs the trials and prints the report.
 async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-    let begun = Instant::now();
+    let started = Instant::now();
     check_arms(args)?;
     let rows = named_file(args.output.as_deref());
     let report = match args.report.as_deref() {
@@ -71,7 +71,7 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
     let tasks_args = args.tasks_args(args.criteria.as_deref().or(own.as_deref()));
     let limits = settings::batch_limits(&args.loops.limits)?;
     let plan = settings::batch(tasks_args, own.as_deref(), global)?;
-    let how = Plan {
+    let trial_plan = Plan {
         arms: args.arms.clone(),
         seeds: seeds(args, plan.settings().seed),
         budget: args.budget,
@@ -92,21 +92,21 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
         limits.cost,
     ));
     let loops = interrupt::unless_cancelled(&drain, opening).await?;
-    let bench = Bench::prepare(&loops, how.clone(), tasks.clone(), &measured).await;
+    let bench = Bench::prepare(&loops, trial_plan.clone(), tasks.clone(), &measured).await;
     let bench = bench.map_err(|error| CliError::usage(error.to_string()))?;
     let keys = bench.keys();
     let trials = Trials {
         entries: bench.entries(&measured),
         remote: &bench,
         gate: &gate,
-        limits: left_of(limits, begun),
+        limits: remaining(limits, started),
         input: Path::new(args.tasks()),
         rows,
         quiet: global.quiet,
     };
     let (mut new, ending) = trials.run(TrialRow::of, &drain).await?;
     measured.append(&mut new);
-    let summary = Summary::new(&how, &keys, &measured);
+    let summary = Summary::new(&trial_plan, &keys, &measured);
     if let Some((file, format)) = report {
         let format = match format {
             ReportFormat::Html => BenchFormat::Html,
@@ -147,14 +147,14 @@ fn seeds(args: &BenchArgs, first: Option<u64>) -> Vec<u64> {
     (0..args.seeds).map(|n| first.saturating_add(n)).collect()
 }
 
-/// Where every task has its own criteria, those of the first stand for the ones that nobody named.
+/// The default criteria if every task has its own: those of the first task.
 fn own_criteria(tasks: &[Entry]) -> Option<String> {
     let of = |entry: &Entry| entry.task.as_ref().ok()?.criteria.clone();
     let all = tasks.iter().all(|entry| of(entry).is_some());
     tasks.first().filter(|_| all).and_then(of)
 }
 
-/// The rows of earlier trials. Failed trials have none: they run again.
+/// Reads the rows of earlier trials. Skips failed trials, which run again.
 fn read_rows<T>(path: Option<&Path>, read: fn(&Row) -> Option<T>) -> Result<Vec<T>, CliError> {
     let text = match path.map(fs_err::read_to_string) {
         Some(Ok(text)) => text,
@@ -190,13 +190,13 @@ struct Trials<'a> {
     limits: Limits,
     /// The file or set that the trials come from.
     input: &'a Path,
-    /// Where their rows are appended, if anywhere.
+    /// The file that their rows are appended to, if any.
     rows: Option<&'a Path>,
     quiet: bool,
 }
 
 impl Trials<'_> {
-    /// Runs them until all are done or a limit, a signal or the server ends the batch.
+    /// Runs the trials until all are done, or until a limit, a signal or the server stops them.
     async fn run<T>(
         self,
         read: fn(&Row) -> Option<T>,
@@ -228,13 +228,13 @@ impl Trials<'_> {
         let ending = running.await;
         output.progress.end();
         if let Some(stop) = &ending.stop {
-            say_why(stop, "", self.input, self.rows.is_some(), self.quiet);
+            report_stop(stop, "", self.input, self.rows.is_some(), self.quiet);
         }
         Ok((output.measured, ending))
     }
 }
 
-/// Where rows go.
+/// Writes rows and collects their measurements.
 struct Rows<T> {
     results: Option<Results>,
     progress: Progress,

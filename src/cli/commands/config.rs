@@ -1,4 +1,4 @@
-//! `reflect config`: where the configuration is, what is in force, and writing it.
+//! `reflect config`: shows, writes and edits the configuration.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -97,17 +97,17 @@ fn init(global: &GlobalArgs, force: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::Success)
 }
 
-/// Writes the file with every setting explained, and its schema beside it.
+/// Writes the example file with every setting explained, and its schema next to it.
 fn write_new(path: &Path) -> Result<(), CliError> {
     let failed = |error: std::io::Error| CliError::failure(error.to_string());
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder).map_err(failed)?;
     }
-    let schema = schema_beside(path);
+    let schema = schema_path(path);
     let name = schema.file_name().unwrap_or_default().to_string_lossy();
     let text = format!("#:schema ./{name}\n{}", config::EXAMPLE);
     fs_err::write(path, text).map_err(failed)?;
-    // It may come to hold a key.
+    // The file may later contain a key.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -116,8 +116,8 @@ fn write_new(path: &Path) -> Result<(), CliError> {
     fs_err::write(schema, printer::json(&config::schema())?).map_err(failed)
 }
 
-/// Where the schema of a configuration file is for editors to find: `config.schema.json` for `config.toml`.
-fn schema_beside(path: &Path) -> PathBuf {
+/// The path of a configuration file's schema, which editors use: `config.schema.json` for `config.toml`.
+fn schema_path(path: &Path) -> PathBuf {
     path.with_extension("schema.json")
 }
 
@@ -128,11 +128,11 @@ fn schema() -> Result<ExitCode, CliError> {
 
 fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
     let path = settings::user_file(global)?;
-    let schema = schema_beside(&path);
+    let schema = schema_path(&path);
     if !path.exists() {
         write_new(&path)?;
     } else if schema.exists() {
-        // An earlier version of the program may have known other keys.
+        // Update the schema, which an earlier version may have written.
         fs_err::write(schema, printer::json(&config::schema())?)
             .map_err(|error| CliError::failure(error.to_string()))?;
     }
@@ -148,7 +148,7 @@ fn edit(global: &GlobalArgs) -> Result<ExitCode, CliError> {
         printer::report(&error);
         printer::say("edit it again? [Y/n]");
         let mut answer = String::new();
-        // The end of input is no yes.
+        // End of input counts as no.
         let read = std::io::stdin().read_line(&mut answer);
         let no = answer.trim().to_lowercase().starts_with('n');
         if no || !read.is_ok_and(|bytes| bytes > 0) {

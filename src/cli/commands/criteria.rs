@@ -1,4 +1,4 @@
-//! `reflect criteria`: which sets there are, what is in them, what is wrong with them, and a new one.
+//! `reflect criteria`: lists, shows, checks and creates criteria sets.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(in crate::cli) fn run(
     }
 }
 
-/// Where a user's own sets are, and which of them are trusted.
+/// The folders of custom sets, and the configuration that lists the trusted ones.
 struct Place {
     config: Config,
     search_path: Vec<PathBuf>,
@@ -65,13 +65,13 @@ impl Place {
 /// A set, as `criteria list --json` prints it.
 #[derive(Serialize)]
 struct Listed {
-    /// For `-c NAME`.
+    /// The name for `-c NAME`.
     name: String,
-    /// One sentence about it; null if there is none.
+    /// A one-sentence description; null if there is none.
     description: Option<String>,
     /// Its file; null if it is built in.
     path: Option<PathBuf>,
-    /// What is wrong with it; null if it can be used.
+    /// Why it is invalid; null if it is valid.
     error: Option<String>,
 }
 
@@ -110,12 +110,12 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     let origins = widest(&mut sets.iter().map(origin));
     let mut out = String::new();
     for set in &sets {
-        let said = match (&set.description, &set.error) {
+        let about = match (&set.description, &set.error) {
             (_, Some(_)) => "invalid",
             (description, None) => description.as_deref().unwrap_or_default(),
         };
         let line = format!(
-            "{}  {}  {said}",
+            "{}  {}  {about}",
             pad_str(&set.name, names, Alignment::Left, None),
             pad_str(&origin(set), origins, Alignment::Left, None),
         );
@@ -133,7 +133,7 @@ fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitC
     let set = criteria::locate(spec, &place.search_path)?;
     let criteria = place.read(&set)?;
     let text = match format {
-        CriteriaFormat::Text => printer::without_controls(&in_words(&set, &criteria)).into_owned(),
+        CriteriaFormat::Text => printer::without_controls(&set_text(&set, &criteria)).into_owned(),
         CriteriaFormat::Json => printer::json(&criteria)?,
         CriteriaFormat::Toml => criteria::to_toml(&criteria)
             .ok_or_else(|| CliError::failure("cannot write the criteria as TOML"))?,
@@ -142,8 +142,8 @@ fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitC
     Ok(ExitCode::Success)
 }
 
-/// A set for people.
-fn in_words(set: &AvailableCriteria, criteria: &Criteria) -> String {
+/// Formats a set as text.
+fn set_text(set: &AvailableCriteria, criteria: &Criteria) -> String {
     let mut out = criteria.name.clone();
     if let Some(description) = &criteria.description {
         let _ = write!(out, ": {}", description.trim());
@@ -187,8 +187,7 @@ fn in_words(set: &AvailableCriteria, criteria: &Criteria) -> String {
     out
 }
 
-/// Reads every file, and says what is wrong with each. What is said goes to standard error: there is no
-/// answer beside it.
+/// Checks every file and reports its problems on stderr. Prints nothing to stdout.
 fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
     let place = Place::of(global)?;
     let mut code = ExitCode::Success;

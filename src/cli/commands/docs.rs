@@ -1,4 +1,4 @@
-//! `reflect completions`, `reflect man` and the reference: made from the definitions of the command line itself.
+//! `reflect completions`, `reflect man` and the command reference, generated from the clap definitions.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::cli::{complete, printer};
 use crate::config::VARIABLES;
 use crate::types::ExitCode;
 
-/// How wide help is in the reference.
+/// The width of help text in the reference, in columns.
 const WIDTH: usize = 100;
 
-/// The variables of others that are read.
+/// Environment variables that `reflect` reads but does not define.
 const FOREIGN: [(&str, &str); 13] = [
     (
         "OPENAI_API_KEY",
@@ -60,19 +60,19 @@ pub(in crate::cli) fn markdown() -> Result<ExitCode, CliError> {
     out.push_str("\n## Environment\n\n| variable | what it is for |\n|---|---|\n");
     let own = VARIABLES.iter().map(|it| (it.name, it.help));
     for (name, help) in own.chain(FOREIGN) {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = writeln!(out, "| `{name}` | {help} |");
     }
     printer::print(&out)?;
     Ok(ExitCode::Success)
 }
 
-/// Describes a command and those below it: a line of the contents, and a section.
+/// Adds a line of contents and a section for a command and each of its subcommands.
 fn describe(command: &clap::Command, contents: &mut String, bodies: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let depth = name.split(' ').count() - 1;
     let link = name.replace(' ', "-");
-    // Writing to a text does not fail.
+    // Writing to a `String` does not fail.
     let _ = writeln!(contents, "{}- [{name}](#{link})", "  ".repeat(depth));
     let help = command.clone().render_long_help().to_string();
     let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();

@@ -1,4 +1,4 @@
-//! `reflect doctor`: whether everything is as a run needs it.
+//! `reflect doctor`: checks that runs have everything they need.
 
 use crate::cli::args::{DoctorArgs, GlobalArgs};
 use crate::cli::doctor::{Report, models, places};
@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::{printer, settings};
 use crate::types::ExitCode;
 
-/// Looks at everything and prints what it found. Finding something wrong is no error, but sets the exit code.
+/// Runs all checks and prints the report. A failed check sets the exit code.
 pub(in crate::cli) async fn run(
     args: &DoctorArgs,
     global: &GlobalArgs,
@@ -23,7 +23,7 @@ pub(in crate::cli) async fn run(
             places::criteria(&plan, &mut report);
             models::examine(&plan, args.no_calls, global.quiet, &mut report).await;
         }
-        // What is wrong with the configuration is in the report already.
+        // The report already has the error.
         Ok(None) => {}
         Err(error) => report.failed(places::CONFIGURATION, "settings", &error),
     }

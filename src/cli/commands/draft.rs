@@ -1,4 +1,4 @@
-//! `reflect draft`: the loop from a prompt.
+//! `reflect draft`: runs the loop from a prompt.
 
 use super::session;
 use crate::cli::args::{DraftArgs, GlobalArgs};

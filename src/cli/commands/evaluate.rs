@@ -1,4 +1,4 @@
-//! `reflect evaluate`: judges texts that are there already.
+//! `reflect evaluate`: evaluates existing texts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::evaluate::JudgeModel;
 use crate::report;
 use crate::types::{ExitCode, RunRecord, Stamped, Task};
 
-/// Judges the texts and prints the report.
+/// Evaluates the texts and prints the report.
 pub(in crate::cli) async fn run(
     args: &EvaluateArgs,
     global: &GlobalArgs,
@@ -32,7 +32,7 @@ pub(in crate::cli) async fn run(
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {
             if args.output.format == Format::Ndjson {
-                // A reader of events waits for an end, also of a run that never began.
+                // Readers of events expect an end event, even if no evaluation started.
                 printer::print(&Lines::end_of_failed(error.code, &error.message))?;
             }
             Err(error)
@@ -40,7 +40,7 @@ pub(in crate::cli) async fn run(
     }
 }
 
-/// Judgements that can begin: everything that can be wrong beforehand is not.
+/// A validated evaluation, ready to start.
 struct Prepared {
     task: Task,
     texts: Vec<Text>,
@@ -92,7 +92,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     })
 }
 
-/// Reads every text before the first is judged: a misspelt name is found before anything is paid for.
+/// Reads all texts before the first evaluation, so that a misspelt name fails before any paid call.
 fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
     let stdin = [Path::new("-").to_owned()];
     let names = if args.texts.is_empty() {
@@ -115,7 +115,7 @@ fn read_texts(args: &EvaluateArgs, quiet: bool) -> Result<Vec<Text>, CliError> {
     Ok(texts)
 }
 
-/// What a JSON input is judged as: a text by what it says, anything else as it stands.
+/// Returns the text to evaluate from JSON input: the content of a string, or any other value unchanged.
 fn json_text(content: String, file: Option<&str>) -> Result<String, CliError> {
     match serde_json::from_str(&content) {
         Ok(serde_json::Value::String(text)) => Ok(text),
@@ -200,7 +200,7 @@ impl Prepared {
     }
 }
 
-/// The exit code of the worst judgement: one that could not be made is worse than one that is bad.
+/// The exit code of the worst result. A failed evaluation is worse than unmet criteria.
 fn worst(records: &[Judged]) -> ExitCode {
     records
         .iter()
@@ -218,10 +218,10 @@ fn name_of(file: Option<&str>) -> &str {
     file.unwrap_or("stdin")
 }
 
-/// A text's file, and what became of it.
+/// A text's file and the record of its evaluation.
 type Judged = (Option<String>, RunRecord);
 
-/// How judgements are printed: as the report on criteria, or as the verdict of a single evaluator.
+/// The output functions: for a report on criteria, or for the verdict of a single evaluator.
 struct Printed {
     text: fn(&str, &RunRecord) -> String,
     markdown: fn(&str, &RunRecord) -> String,

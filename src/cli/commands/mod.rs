@@ -1,4 +1,4 @@
-//! One file for each command.
+//! The commands, one module each.
 
 pub(super) mod assess;
 pub(super) mod batch;

@@ -13,23 +13,23 @@ use crate::config::Settings;
 use crate::model::{ListedModel, ModelError, ollama, openai};
 use crate::types::ExitCode;
 
-/// A model that can be used, as `models list --json` prints it.
+/// An available model, as `models list --json` prints it.
 #[derive(Debug, Serialize)]
 struct Available {
     /// The provider's name.
     provider: String,
-    /// The provider's own name of the model.
+    /// The model's name at the provider.
     model: String,
-    /// Tokens of prompt and answer together, if known.
+    /// The context window in tokens, if known.
     context_window: Option<u64>,
-    /// Bytes on disk, if known.
+    /// The size on disk in bytes, if known.
     size: Option<u64>,
-    /// The host that runs it, if that is another one than the provider's server.
+    /// The host that runs it, if it is not the provider's server.
     #[serde(skip_serializing_if = "Option::is_none")]
     remote: Option<String>,
     /// Parameters and quantization, if known.
     details: Option<String>,
-    /// False for a model of our own that its first use will fetch.
+    /// False for an embedded model that is not downloaded yet.
     fetched: bool,
 }
 
@@ -75,7 +75,7 @@ async fn list(
         }
         found = of_provider(&providers, &name).await?;
     } else {
-        // Nobody asks for one: what is on this machine, and at the providers of the user's own file.
+        // Without a provider, list local models and those of the providers in the user's file.
         match of_provider(&providers, "ollama").await {
             Ok(models) => {
                 if models.is_empty() && !global.quiet {
@@ -103,7 +103,7 @@ async fn list(
     Ok(ExitCode::Success)
 }
 
-/// Says in a line why a provider that nobody asked for by name is not in the list.
+/// Reports on one line why the models of a provider are not in the list.
 fn unlisted(provider: &str, error: &CliError, global: &GlobalArgs) {
     if global.quiet {
         return;

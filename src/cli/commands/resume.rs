@@ -1,4 +1,4 @@
-//! `reflect history resume`: goes on with a run that stopped before its end.
+//! `reflect history resume`: continues a run that stopped early.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::types::{
     Stamped, Task,
 };
 
-/// Goes on with the run and prints the answer.
+/// Continues the run and prints the answer.
 pub(in crate::cli) async fn run(
     args: &ResumeArgs,
     global: &GlobalArgs,
@@ -36,9 +36,8 @@ pub(in crate::cli) async fn run(
     .await
 }
 
-/// How people go on with a run that ended for this reason, in a line of its own that follows how they show it; nothing
-/// if they cannot.
-pub(super) fn how(record: &RunRecord, id: &str) -> String {
+/// Returns a line, after a line break, that says how to resume the run. Empty if the run cannot be resumed.
+pub(super) fn resume_hint(record: &RunRecord, id: &str) -> String {
     let more = match Resumable::of(record) {
         Resumable::AsItIs => String::new(),
         Resumable::With(limit) if limit != Limit::Iterations => {
@@ -49,18 +48,18 @@ pub(super) fn how(record: &RunRecord, id: &str) -> String {
     format!("\nresume it with `reflect history resume {id}{more}`")
 }
 
-/// Whether a run that ended can be gone on with.
+/// Whether a run can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resumable {
-    /// It can.
+    /// Without changes.
     AsItIs,
-    /// If it is given more.
+    /// With a higher limit.
     With(Limit),
-    /// It has come to its end.
+    /// Not at all: the run is complete.
     No,
 }
 
-/// What a run can be given more of.
+/// A limit that can be raised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
     Iterations,
@@ -79,8 +78,8 @@ impl Limit {
         }
     }
 
-    /// Whether these settings leave some of it to the run; `more` says whether it is to make another draft, or
-    /// may be at work on its last one.
+    /// Whether the run is below this limit. With `more`, there must be room for another draft; otherwise the
+    /// run may be at its last one.
     fn is_left(self, settings: &LoopSettings, record: &RunRecord, more: bool) -> bool {
         match self {
             Self::Iterations => settings.max_iterations() >= record.iterations() + u32::from(more),
@@ -98,7 +97,7 @@ impl Limit {
         }
     }
 
-    /// How much of it the run has used, in words.
+    /// Describes how much of it the run has used.
     fn used(self, record: &RunRecord) -> String {
         match self {
             Self::Iterations => format!("the run is at draft {}", record.iterations()),
@@ -136,13 +135,13 @@ impl Resumable {
     }
 }
 
-/// A run as it is recorded.
+/// A recorded run.
 struct Past {
-    /// Its id, as people write it.
+    /// Its short id.
     id: String,
     task: Task,
     criteria: Criteria,
-    /// How the loop behaved last.
+    /// The latest settings of the loop.
     settings: LoopSettings,
     models: Models,
     setup: Setup,
@@ -151,7 +150,7 @@ struct Past {
 }
 
 impl Past {
-    /// What a record says; an error if nobody can go on from it.
+    /// Reads the record of a run. Fails if the run cannot be resumed.
     fn read(run_id: Uuid, recorded: &[Stamped]) -> Result<Self, CliError> {
         let record = RunRecord::from_events(recorded);
         let id = short_id(run_id);
@@ -210,7 +209,7 @@ impl Past {
         })
     }
 
-    /// The limits in force from now on; an error if the run has come to its end.
+    /// Returns the settings with the raised limits. Fails if the run is complete or a limit is too low.
     fn raised(&self, args: &ResumeArgs) -> Result<LoopSettings, CliError> {
         let flags = LoopSettings {
             max_iterations: args.max_iterations,
@@ -232,7 +231,7 @@ impl Past {
         ];
         let record = &self.record;
         let ended = record.exit_code.map(|code| (code, Resumable::of(record)));
-        // First why it ended, then what is wrong with what is given.
+        // Report why the run ended before invalid flags.
         match ended {
             Some((code, Resumable::With(limit))) if !limit.is_left(&raised, record, true) => {
                 return Err(self.ended(code).hint(format!(
@@ -250,7 +249,7 @@ impl Past {
             }
             Some(_) | None => {}
         }
-        // With less than is used, what is there would not come about again.
+        // A limit below the recorded usage would stop the replay too early.
         let too_little = given
             .into_iter()
             .find(|(limit, is_given)| *is_given && !limit.is_left(&raised, record, false));
@@ -273,16 +272,16 @@ impl Past {
         CliError::usage(format!("run `{}` has ended: {why}", self.id))
     }
 
-    /// How models are reached and asked, and what drafts are measured by.
+    /// Builds the plan from the record and the current configuration.
     fn plan(&self, global: &GlobalArgs, loop_settings: LoopSettings) -> Result<Plan, CliError> {
         let (config, judged) = (settings::load(global)?, self.models.judge.is_some());
         setup::plan(&self.setup, config, &self.criteria, loop_settings, judged)
     }
 
-    /// What models are told, from now on.
+    /// Reads the prompt templates. Fails if they have changed since the run started.
     fn templates(&self, plan: &Plan) -> Result<Option<Arc<Templates>>, CliError> {
-        let anew = "restore them, or start a new run";
-        let templates = settings::templates(plan).map_err(|error| error.hint(anew))?;
+        let hint_text = "restore them, or start a new run";
+        let templates = settings::templates(plan).map_err(|error| error.hint(hint_text))?;
         let hash = templates.as_ref().map(|templates| templates.hash());
         if hash == self.setup.templates_hash {
             return Ok(templates);
@@ -291,10 +290,10 @@ impl Past {
             "the prompt templates of run `{}` have changed since it started",
             self.id
         ))
-        .hint(anew))
+        .hint(hint_text))
     }
 
-    /// What evidence is looked for in, from now on.
+    /// Opens the evidence files. Warns if they have changed since the run started.
     fn evidence(&self, plan: &Plan, quiet: bool) -> Result<Option<Arc<Gatherer>>, CliError> {
         let gatherer = knowledge::look_in(&self.setup.evidence, plan, quiet).map_err(|error| {
             error.hint("the run searches it for evidence: restore it, or start a new run")
@@ -310,7 +309,7 @@ impl Past {
     }
 }
 
-/// What a run of `revise` began with.
+/// The text that a run of `revise` started with, and its issues if it is a correction.
 fn start<'e>(
     id: &str,
     file: Option<String>,
@@ -341,7 +340,7 @@ fn start<'e>(
     Ok(Start::Correction { text, issues })
 }
 
-/// Refuses flags that mean nothing here.
+/// Rejects flags that do not apply to a resumed run.
 fn check(output: &OutputArgs) -> Result<(), CliError> {
     output.check()?;
     if output.dry_run {
@@ -365,7 +364,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let (run_id, claim, events, (calls, transcript)) = {
         let store = store.lock();
         let run_id = store.find(&args.run)?;
-        // Before it is read: what another process adds would not be seen.
+        // Claim the run before reading it, so that no other process adds to it.
         let claim = store.claim(run_id)?;
         let events = store.numbered_events(run_id)?;
         (run_id, claim, events, store.calls(run_id)?)
@@ -382,7 +381,7 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
     let loop_settings = past.raised(args)?;
     let cancel = interrupt::cancel_on_signal();
     let person = Person::if_wanted(&args.asking, &cancel, &loop_settings)?;
-    // Where they are meant is where the user is now.
+    // Open files before changing the directory, because their paths are relative to the current one.
     let (output, report) = args.output.open()?;
     let directory = &past.setup.directory;
     std::env::set_current_dir(directory).map_err(|error| {

@@ -1,4 +1,4 @@
-//! `reflect revise`: the loop from a text that is there already, or a single correction of it.
+//! `reflect revise`: runs the loop from an existing text, or corrects it once.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub(in crate::cli) async fn run(
     Box::pin(session::run(&args.run, global, args.errors.is_none(), read)).await
 }
 
-/// The text, and what is wrong with it if that is known.
+/// Reads the text, and its errors if they are given.
 fn start(args: &ReviseArgs, quiet: bool) -> Result<Start, CliError> {
     let text = Input::of(args.text.as_deref().unwrap_or(Path::new("-")));
     let errors = args.errors.as_deref().map(Input::of);
@@ -47,7 +47,7 @@ fn start(args: &ReviseArgs, quiet: bool) -> Result<Start, CliError> {
     })
 }
 
-/// What the user says is wrong with the text.
+/// Reads the errors that the user lists.
 fn issues(errors: &Input<'_>, quiet: bool) -> Result<Vec<Issue>, CliError> {
     let issues = read_errors(&errors.source("the errors", quiet)?)?;
     if issues.is_empty() {

@@ -1,4 +1,4 @@
-//! `reflect run`: a workflow.
+//! `reflect run`: runs a workflow.
 
 mod nodes;
 
@@ -27,7 +27,7 @@ use crate::model::CallReport;
 use crate::types::{Event as LoopEvent, ExitCode};
 use crate::workflow::{self, Event, Failure, Observer, Outcome, ProgramKind, Workflow, World};
 
-/// Runs the workflow and prints what came of it.
+/// Runs the workflow and prints its output.
 pub(in crate::cli) async fn run(
     args: &WorkflowArgs,
     global: &GlobalArgs,
@@ -38,7 +38,7 @@ pub(in crate::cli) async fn run(
         && !args.check
         && !args.dry_run
     {
-        // A reader of events waits for exactly one end, also of a run that never began.
+        // Readers of events expect exactly one end event, even if the workflow never started.
         printer::print(&Lines::end_of_failed(error.code, &error.message))?;
     }
     result
@@ -111,7 +111,7 @@ async fn run_file(args: &WorkflowArgs, global: &GlobalArgs) -> Result<ExitCode, 
     finish(args, &workflow, &outcome, &expectations, output, &watch)
 }
 
-/// The folder of a file, which commands run in.
+/// The folder of the workflow file, in which commands run.
 fn folder_of(file: &Path) -> PathBuf {
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     file.parent()
@@ -173,7 +173,7 @@ fn finish(
     })
 }
 
-/// An attempt of a loop that raised an error, on one line.
+/// Formats an attempt of a failed loop on one line.
 fn attempt_line(attempt: &Value) -> String {
     let score = match attempt["score"].as_f64() {
         Some(score) => format!("score {score:.2}"),
@@ -193,7 +193,7 @@ fn attempt_line(attempt: &Value) -> String {
     format!("  attempt {}: {score}{errors}", attempt["iteration"])
 }
 
-/// A failure as an error of the command.
+/// Converts a failure into an error of the command.
 fn failed(failure: &Failure, node: Option<&str>) -> CliError {
     let mut error = match &failure.place {
         Some(place) => CliError::from(place.clone()),
@@ -209,7 +209,7 @@ fn failed(failure: &Failure, node: Option<&str>) -> CliError {
     }
 }
 
-/// What the workflow is given: a JSON object.
+/// Reads the input of the workflow, a JSON object.
 fn read_input(args: &WorkflowArgs, quiet: bool) -> Result<Map<String, Value>, CliError> {
     let Some(given) = args.input.as_deref() else {
         return Ok(Map::new());
@@ -230,7 +230,7 @@ fn read_input(args: &WorkflowArgs, quiet: bool) -> Result<Map<String, Value>, Cl
     }
 }
 
-/// What would be done.
+/// Describes the workflow, for `--dry-run`.
 fn describe(workflow: &Workflow) -> String {
     let mut out = format!("{}\n", workflow.name());
     if let Some(description) = workflow.description() {
@@ -255,7 +255,7 @@ fn describe(workflow: &Workflow) -> String {
     out
 }
 
-/// `KEY=VALUE`: what the state must not have.
+/// A `KEY=VALUE` of `--fail-on-state`, which the final state must not have.
 struct Expectation {
     path: String,
     text: String,
@@ -280,24 +280,24 @@ impl Expectation {
         let found = steps.try_fold(first, |value, step| Some(value?.get(step)));
         match found.flatten() {
             Some(Value::String(text)) => *text == self.text,
-            // As it is written in JSON, however that is.
+            // Compare other values as JSON.
             found => serde_json::from_str(&self.text)
-                .is_ok_and(|wanted: Value| *found.unwrap_or(&Value::Null) == wanted),
+                .is_ok_and(|expected: Value| *found.unwrap_or(&Value::Null) == expected),
         }
     }
 }
 
-/// Shows what happens, and keeps the runs of loops.
+/// Shows progress and records the runs of loops.
 #[derive(Clone)]
 struct Watch(Arc<Mutex<Views>>);
 
 struct Views {
-    /// Of the loop that is under way.
+    /// The progress of the current loop.
     progress: Option<Progress>,
     log: Option<RunLog>,
     /// How the nodes ended, for the reflector.
     nodes: Nodes,
-    /// Where every event is printed, if it is.
+    /// The event output, with `--format ndjson`.
     lines: Option<Lines>,
     verbosity: Verbosity,
     global: GlobalArgs,
@@ -320,7 +320,7 @@ impl Observer for Watch {
 }
 
 impl Views {
-    /// Takes an event in. Of a call there is a report.
+    /// Handles an event. Model calls come with a report.
     fn see(&mut self, event: &Event<'_>, call: Option<&CallReport<'_>>) {
         self.nodes.see(event);
         match event {
@@ -338,7 +338,7 @@ impl Views {
                 }
             }
             Event::Call { node, .. } => {
-                // No loop is under way: nothing is drawn.
+                // No loop is running, so there is no progress line.
                 if let Some(call) = call {
                     self.verbosity.say(&format!("node {node}"), call);
                 }
@@ -378,14 +378,14 @@ impl Views {
     }
 }
 
-/// An event as it is printed, if it is.
+/// Formats an event as a line of NDJSON; `None` if it is not printed.
 fn line(event: &Event<'_>) -> Option<String> {
     let mut value = serde_json::to_value(event).unwrap_or_default();
     if let Event::Loop { event, .. } = event {
         if !event.event.is_recorded() {
             return None;
         }
-        // The end of a loop is not the end of the events.
+        // Rename the end of a loop, because more events follow.
         if let LoopEvent::RunEnd { .. } = event.event {
             value["event"] = Value::from("loop_end");
         }

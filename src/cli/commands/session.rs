@@ -1,4 +1,4 @@
-//! A run of the loop from the command line: what `draft` and `revise` have in common.
+//! Runs the loop: the common part of `draft`, `revise` and `history resume`.
 
 use std::io::IsTerminal as _;
 
@@ -21,8 +21,8 @@ use crate::report;
 use crate::store::short_id;
 use crate::types::{ExitCode, RunRecord, Task};
 
-/// Runs the loop and prints the answer. `judged` says whether drafts are judged, or one correction is made
-/// and that is all; `read` reads what is to be written, and what the run begins with.
+/// Runs the loop and prints the answer. Without `judged`, the loop makes a single correction and evaluates
+/// nothing. `read` reads the task and what the run starts from.
 pub(super) async fn run(
     args: &RunArgs,
     global: &GlobalArgs,
@@ -36,13 +36,13 @@ pub(super) async fn run(
     Box::pin(execute(prepared, &args.output, global)).await
 }
 
-/// A run that can begin: everything that can be wrong beforehand is not.
+/// A validated run, ready to start.
 pub(super) struct Prepared {
     pub(super) task: Task,
-    /// What an earlier process has done of it.
+    /// The steps that an earlier process recorded.
     pub(super) journal: RunJournal,
     pub(super) run: Loop,
-    /// Who decides, if the user wants to.
+    /// The user, in interactive mode.
     pub(super) person: Option<Person>,
     pub(super) log: Option<RunLog>,
     pub(super) store: Option<SharedStore>,
@@ -50,7 +50,7 @@ pub(super) struct Prepared {
     pub(super) report: Option<Output>,
     /// Whether to show how each draft differs from the one that it revises.
     pub(super) diff: bool,
-    /// Whether the answer is the first code block of the text.
+    /// Whether to print only the first code block of the draft.
     pub(super) extract: bool,
     pub(super) cancel: CancellationToken,
 }
@@ -118,7 +118,7 @@ async fn prepare(
     })
 }
 
-/// Runs what is prepared, and prints the answer.
+/// Runs the loop and prints the answer.
 pub(super) async fn execute(
     prepared: Result<Prepared, CliError>,
     args: &OutputArgs,
@@ -128,7 +128,7 @@ pub(super) async fn execute(
         Ok(prepared) => prepared,
         Err(error) => {
             if args.format == Format::Ndjson {
-                // A reader of events waits for exactly one end, also of a run that never began.
+                // Readers of events expect exactly one end event, even if the run never started.
                 printer::print(&Lines::end_of_failed(error.code, &error.message))?;
             }
             return Err(error);
@@ -147,7 +147,7 @@ pub(super) async fn execute(
     let mut kept = prepared.report.is_some().then(Kept::default);
     let remembers = !prepared.task.remembered.is_empty();
     let record = {
-        // The log goes first: what is shown is on disk already.
+        // The log comes first, so that everything shown is on disk.
         let mut observers: Vec<&mut dyn Observer> = Vec::new();
         observers.extend(prepared.log.as_mut().map(|log| log as &mut dyn Observer));
         observers.push(&mut progress);
@@ -172,16 +172,16 @@ pub(super) async fn execute(
     let show = record.run_id.filter(|_| is_kept && !global.quiet);
     let show = show.map(|run_id| {
         let id = short_id(run_id);
-        let go_on = resume::how(&record, &id);
-        format!("show this run with `reflect history show {id}`{go_on}")
+        let resume_hint = resume::resume_hint(&record, &id);
+        format!("show this run with `reflect history show {id}`{resume_hint}")
     });
     if let Some(show) = show.as_ref().filter(|_| !outcome_last) {
         printer::say(show);
     }
-    // The report first: it is wanted most where the answer cannot be delivered.
+    // Write the report first: it matters most if the answer cannot be delivered.
     let reported = prepared.report.zip(kept).map(|(report, Kept(events))| {
         let format = args.report_format();
-        // The log knows what was asked and answered as well.
+        // The log also has the prompts and replies.
         let logged = match (format, &prepared.log) {
             (ReportFormat::Html, Some(log)) => log.page(),
             _ => None,
@@ -256,8 +256,8 @@ fn deliver(
         Format::Json => report::json(record),
         Format::Markdown => report::markdown(record),
     };
-    // Who interrupts a pipe wants nothing of it, and a file stays as it was; at a terminal the best draft so
-    // far is worth seeing.
+    // After an interrupt, print the best draft only to a terminal: pipes get nothing and files stay
+    // unchanged.
     let interrupted = record.exit_code == Some(ExitCode::Interrupted);
     let watched = output.is_stdout() && std::io::stdout().is_terminal();
     if interrupted && args.format != Format::Json && !watched {

@@ -1,4 +1,4 @@
-//! The page about a benchmark: the table, and how many tasks each arm met at which cost.
+//! The HTML report on a benchmark: the table, and a plot of the trials that each arm met over their cost.
 
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ use crate::report::text::thousands;
 
 /// The width of the plot.
 const WIDTH: f64 = 620.0;
-/// Room for the names of the arms.
+/// The space for the names of the arms.
 const NAMES: f64 = 100.0;
-/// The least distance between two names.
+/// The minimum distance between two names.
 const NAME: f64 = 15.0;
 
-/// A report on a benchmark as one HTML file.
+/// Formats the report on a benchmark as one HTML file.
 pub fn bench_html(summary: &Summary) -> String {
     let page = Page {
         verdict: &summary.verdict,
@@ -38,7 +38,7 @@ struct Page<'a> {
     notes: Vec<String>,
 }
 
-/// The share of trials that met all checks, as steps over tokens.
+/// A step plot of the share of trials that met all checks, over tokens.
 #[derive(Debug, Serialize)]
 struct Plot {
     #[serde(flatten)]
@@ -82,7 +82,7 @@ impl Plot {
                 (end, line)
             })
             .collect();
-        // From the bottom up, each name above the one before.
+        // Place names from the bottom up, each above the one before.
         lines.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         let mut above = f64::INFINITY;
         let arms = lines.into_iter().map(|(end, line)| {

@@ -1,22 +1,22 @@
-//! Where the marks of the chart of scores are.
+//! The geometry of the chart of scores.
 
 use serde::Serialize;
 
 use crate::types::Version;
 
-/// Space around the plot, in the chart's own units, which are pixels where there is room for them.
+/// The space around the plot, in the chart's units: pixels at full size.
 pub(super) const LEFT: f64 = 40.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 40.0;
-/// Height of the plot: that of the score 1.
+/// The height of the plot, from score 0 to 1.
 const HEIGHT: f64 = 180.0;
-/// From draft to draft, as long as they are few.
+/// The distance between drafts, if there are few.
 const STEP: f64 = 110.0;
-/// The plot's least and greatest width.
+/// The minimum and maximum width of the plot.
 const WIDTH: (f64, f64) = (280.0, 720.0);
-/// With more marks than this, their scores would stand on each other.
-const MOST_LABELS: usize = 14;
+/// The maximum number of labels that fit side by side.
+const MAX_LABELS: usize = 14;
 
 /// A plot of shares from 0 to 1, with a line at each half.
 #[derive(Debug, Serialize)]
@@ -25,13 +25,13 @@ pub(super) struct Frame {
     height: String,
     left: String,
     right: String,
-    /// Where the share 0 is.
+    /// The y coordinate of share 0.
     bottom: String,
     lines: Vec<Level>,
 }
 
 impl Frame {
-    /// A plot of this width, with room to its right, and lines that are labelled so.
+    /// Creates a plot of this width with `room` to its right. `label` formats the labels of its lines.
     pub(super) fn new(width: f64, room: f64, label: impl Fn(f64) -> String) -> Self {
         Self {
             width: figure(LEFT + width + room),
@@ -46,13 +46,13 @@ impl Frame {
     }
 }
 
-/// Where a share is in a plot, from the top.
+/// The y coordinate of a share, from the top.
 pub(super) fn height(share: f64) -> f64 {
     TOP + HEIGHT * (1.0 - share)
 }
 
-/// The scores of a run's drafts as a picture: a tree, since a revision begins at the best draft so far, not at the
-/// last one.
+/// A chart of the scores of a run's drafts. It is a tree, because a revision starts from the best draft so
+/// far, not the last one.
 #[derive(Debug, Serialize)]
 pub(super) struct Chart {
     #[serde(flatten)]
@@ -60,11 +60,11 @@ pub(super) struct Chart {
     threshold: Level,
     edges: Vec<Edge>,
     points: Vec<Point>,
-    /// What is to be seen, in words.
+    /// The text alternative of the chart.
     description: String,
 }
 
-/// A level across the plot.
+/// A horizontal line across the plot.
 #[derive(Debug, Serialize)]
 struct Level {
     y: String,
@@ -78,7 +78,7 @@ fn level(share: f64, label: String) -> Level {
     }
 }
 
-/// From a draft to its revision.
+/// A line from a draft to its revision.
 #[derive(Debug, Serialize)]
 struct Edge {
     x1: String,
@@ -89,28 +89,28 @@ struct Edge {
     taken: bool,
 }
 
-/// A draft.
+/// The mark of a draft.
 #[derive(Debug, Serialize)]
 struct Point {
     x: String,
     y: String,
-    /// Above it.
+    /// The score, above the mark.
     label: Option<String>,
     label_y: String,
-    /// Its number, below the plot.
+    /// The number of the draft, below the plot.
     number: Option<u32>,
     selected: bool,
     taken: bool,
 }
 
 impl Chart {
-    /// The chart; `None` if no draft has a score. `way` are the drafts that the selected one goes back to, itself
-    /// included.
+    /// Creates the chart; `None` if no draft has a score. `lineage` lists the selected draft and those it is
+    /// based on.
     pub(super) fn of(
         versions: &[Version],
         threshold: f64,
         selected: Option<u32>,
-        way: &[u32],
+        lineage: &[u32],
     ) -> Option<Self> {
         let scored: Vec<(&Version, f64)> = versions
             .iter()
@@ -121,17 +121,17 @@ impl Chart {
         let width = (f64::from(count) * STEP).clamp(WIDTH.0, WIDTH.1);
         let x = |version: &Version| {
             let place = f64::from(version.iteration.saturating_sub(first.0.iteration));
-            // A single draft stands in the middle.
+            // Center a single draft.
             let share = if count == 0 {
                 0.5
             } else {
                 place / f64::from(count)
             };
-            // Half a step of room for the marks at both ends.
+            // Leave space for the marks at both ends.
             LEFT + 20.0 + share * (width - 40.0)
         };
         let y = |score: f64| height(score.clamp(0.0, 1.0));
-        let taken = |version: &Version| way.contains(&version.iteration);
+        let taken = |version: &Version| lineage.contains(&version.iteration);
         let edges = scored.iter().filter_map(|(version, score)| {
             let base = version.based_on?;
             let (from, before) = scored.iter().find(|(other, _)| other.iteration == base)?;
@@ -143,10 +143,10 @@ impl Chart {
                 taken: taken(version) && taken(from),
             })
         });
-        // What leads to the answer is drawn over the rest.
+        // Draw the lines to the selected draft over the others.
         let mut edges: Vec<Edge> = edges.collect();
         edges.sort_by_key(|edge| edge.taken);
-        let every = scored.len().div_ceil(MOST_LABELS);
+        let every = scored.len().div_ceil(MAX_LABELS);
         let points = scored.iter().enumerate().map(|(place, (version, score))| {
             let chosen = selected == Some(version.iteration);
             let labelled = chosen || place % every == 0;

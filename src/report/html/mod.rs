@@ -1,6 +1,5 @@
-//! A report on runs as one HTML file: nothing of it is elsewhere, nothing in it runs, and what comes from a user,
-//! a model or a file stands in it as text. The templates are given the record and decide how it looks; [`view`] computes
-//! what is not in the record.
+//! Reports on runs as one self-contained HTML file without scripts. Text from users, models and files is
+//! escaped. The templates render the record; [`view`] computes what is not in the record.
 
 mod bench;
 mod chart;
@@ -24,9 +23,9 @@ use crate::types::{CriterionResult, Issue, Stamped};
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = template::environment();
     environment.set_syntax(template::trimmed());
-    // What is not in a record is not shown.
+    // Templates may test missing values, but must not print them.
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-    // Everything that is shown goes this way: it is text, whatever its name or kind.
+    // Escape every value as text, whatever the name of its template or its type.
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|out, state, value| match value.as_str().map(printable) {
         Some(Cow::Owned(text)) => escape_formatter(out, state, &Value::from(text)),
@@ -63,25 +62,25 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     ] {
         environment
             .add_template(name, source)
-            .expect("our own templates are valid: a test renders them all");
+            .expect("built-in templates are valid: a test renders them all");
     }
     environment
 });
 
-/// A report on these runs, each given by its events in order, as one HTML file. One run is the whole page; several
-/// have a part of it each.
+/// Formats a report on these runs, each given by its events in order, as one HTML file. A single run is the
+/// whole page; several runs get a section each.
 pub fn html(runs: &[&[Stamped]]) -> String {
     let (title, page) = view::page(runs, BTreeMap::new());
     fill("page", &title, &page)
 }
 
-/// The same for one run, with what was asked and answered in its calls: by the places of their events, from 0.
+/// Like [`html`] for one run, with the prompts and replies of its calls, by the index of their events.
 pub fn html_with_talks(run: &[Stamped], talks: BTreeMap<usize, Talk>) -> String {
     let (title, page) = view::page(&[run], talks);
     fill("page", &title, &page)
 }
 
-/// The page of this template, about this.
+/// Renders a page with this template.
 fn fill(template: &str, title: &str, page: &impl Serialize) -> String {
     TEMPLATES
         .get_template(template)
@@ -93,7 +92,7 @@ fn fill(template: &str, title: &str, page: &impl Serialize) -> String {
                 program => env!("CARGO_PKG_VERSION"),
             })
         })
-        .expect("our own templates are valid: a test renders them all")
+        .expect("built-in templates are valid: a test renders them all")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "times that people wait")]
@@ -101,8 +100,8 @@ fn milliseconds(time: u64) -> String {
     duration(time as f64 / 1000.0)
 }
 
-/// The text without what HTML cannot hold or a reader cannot see: line breaks of other systems become ours, other
-/// control characters visible.
+/// Replaces control characters, which are invalid in HTML or invisible: `\r\n` becomes `\n`, others become
+/// U+FFFD.
 fn printable(text: &str) -> Cow<'_, str> {
     let control = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(control) {

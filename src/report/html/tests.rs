@@ -11,14 +11,14 @@ use crate::types::{
     CandidateStep, Choice, ContextBlock, ConvergenceReason, CriterionResult, EditCounts,
     Evaluation, Evaluator, Event, Evidence, EvidenceSource, ExitCode, Fact, Insight, Issue,
     IssueStatus, IssueType, LlmConfig, LoopSettings, ModelId, Models, PastMessage, Phase, Place,
-    Procedure, Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as JobTemplate,
+    Procedure, Reflection, SCHEMA_VERSION, Severity, Stamped, Status, Strategy as RevisionStrategy,
     Task, TokenUsage, TrackedIssue, Trigger, UserDecision,
 };
 
-/// What differs from one run of the tests to the other.
+/// The texts that differ between tests.
 #[derive(Debug, Clone)]
 struct Texts {
-    /// In every field but the drafts.
+    /// The text of every field but the drafts.
     any: String,
     first: String,
     second: String,
@@ -103,7 +103,7 @@ fn run(texts: &Texts) -> Vec<Stamped> {
         iteration,
         output: output.to_owned(),
         based_on: base,
-        strategy: base.map(|_| JobTemplate::TargetedEdit),
+        strategy: base.map(|_| RevisionStrategy::TargetedEdit),
         edits: base.map(|_| EditCounts {
             exact: 2,
             ..EditCounts::default()
@@ -203,7 +203,7 @@ fn run(texts: &Texts) -> Vec<Stamped> {
         decision(1, Choice::Accept, 1),
         Event::Strategy {
             iteration: 2,
-            strategy: JobTemplate::TargetedEdit,
+            strategy: RevisionStrategy::TargetedEdit,
             reason: own(),
         },
         call(Phase::Revise, 2, None),
@@ -285,15 +285,15 @@ fn run(texts: &Texts) -> Vec<Stamped> {
         .collect()
 }
 
-/// The page without the style, which is ours and the same for all.
+/// The page without its style sheet, which is always the same.
 fn without_style(page: &str) -> String {
     let (before, rest) = page.split_once("<style>").expect("a style");
-    let (_, after) = rest.split_once("</style>").expect("its end");
+    let (_, after) = rest.split_once("</style>").expect("the end of the style");
     assert!(!after.contains("<style"));
     format!("{before}{after}")
 }
 
-/// The tags of a page, in order. Fails where the page holds a `<` or `>` that is no part of one.
+/// Returns the tags of a page, in order. Panics at a `<` or `>` outside of tags.
 fn tags(page: &str) -> Vec<String> {
     let page = without_style(page);
     let mut tags = Vec::new();
@@ -308,7 +308,7 @@ fn tags(page: &str) -> Vec<String> {
     tags
 }
 
-/// Fails where a page has an element or attribute that could do anything, or elements that overlap.
+/// Panics if a page has an active element or attribute, or badly nested elements.
 fn check(page: &str) {
     let tag = Regex::new(
         r#"^(!doctype html|/?(a|article|blockquote|body|caption|circle|code|dd|del|desc|details|div|dl|dt|em|figcaption|figure|footer|h[1-6]|head|header|html|ins|li|line|main|meta|nav|p|pre|section|span|strong|summary|svg|table|tbody|td|text|tfoot|th|thead|title|tr|ul)( (open|(class|id|dir|lang|charset|name|content|http-equiv|role|tabindex|scope|xmlns|viewBox|width|height|[xy][12]?|d[xy]|c[xy]|r|text-anchor|aria-[a-z]+|href)="[^"<>]*"))*/?)$"#,
@@ -322,7 +322,7 @@ fn check(page: &str) {
         assert!(!text.contains("href") || link.is_match(&text), "<{text}>");
         if let Some((_, rest)) = text.split_once(" id=\"") {
             let id = rest.split('"').next().expect("a name");
-            assert!(ids.insert(id.to_owned()), "two places named {id}");
+            assert!(ids.insert(id.to_owned()), "duplicate id {id}");
         }
         let name = text
             .split([' ', '/'])
@@ -337,11 +337,11 @@ fn check(page: &str) {
     assert!(open.is_empty(), "{open:?}");
     for target in link.find_iter(page) {
         let name = target.as_str()[7..].trim_end_matches('"');
-        assert!(ids.contains(name), "nothing is named {name}");
+        assert!(ids.contains(name), "no element with id {name}");
     }
 }
 
-/// What a reader sees.
+/// Returns the visible text of a page.
 fn read(page: &str) -> String {
     let tags = Regex::new("<[^>]*>").expect("a pattern");
     tags.replace_all(&without_style(page), "")
@@ -356,7 +356,7 @@ fn read(page: &str) -> String {
 const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7*7 }} {% raw %} &lt; \" ' --> ]]>";
 
 #[test]
-fn a_page_says_it_all_and_its_parts_are_in_order() {
+fn renders_every_event_and_nests_headings() {
     let page = html(&[&run(&Texts {
         any: "A word on it".to_owned(),
         first: "The cat sat there.\nThe end.\n".to_owned(),
@@ -381,7 +381,7 @@ fn a_page_says_it_all_and_its_parts_are_in_order() {
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
-    // Headings go down by one level at a time.
+    // Headings do not skip levels.
     let mut before = 0;
     for tag in tags(&page) {
         if let Some(level) = tag
@@ -397,7 +397,7 @@ fn a_page_says_it_all_and_its_parts_are_in_order() {
 }
 
 #[test]
-fn what_is_hostile_stands_there_as_text() {
+fn escapes_hostile_text() {
     let page = html(&[&run(&Texts::all(HOSTILE))]);
     check(&page);
     assert!(read(&page).matches(HOSTILE).count() > 20);
@@ -406,7 +406,7 @@ fn what_is_hostile_stands_there_as_text() {
 }
 
 #[test]
-fn several_runs_have_a_part_each() {
+fn renders_a_section_for_each_run() {
     let (one, other) = (run(&Texts::all("one")), run(&Texts::all("other")));
     let page = html(&[&one, &other]);
     check(&page);
@@ -415,7 +415,7 @@ fn several_runs_have_a_part_each() {
 }
 
 #[test]
-fn a_run_is_shown_as_far_as_it_got() {
+fn renders_unfinished_runs() {
     let all = run(&Texts::all("text"));
     for length in 0..all.len() {
         check(&html(&[&all[..length]]));
@@ -424,13 +424,13 @@ fn a_run_is_shown_as_far_as_it_got() {
 }
 
 #[test]
-fn control_characters_are_seen_and_do_nothing() {
+fn replaces_control_characters() {
     let page = html(&[&run(&Texts::all("a\u{0}b\u{1b}[31m\r\nc\u{9b}d"))]);
     assert!(!page.contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
     assert!(page.contains("a\u{fffd}b\u{fffd}[31m\nc\u{fffd}d"));
 }
 
-/// The share of light of a colour `#rrggbb`, as WCAG 2 has it.
+/// The relative luminance of a colour `#rrggbb`, as defined by WCAG 2.
 fn luminance(colour: &str) -> f64 {
     let part = |at: usize| {
         let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("a colour");
@@ -445,7 +445,7 @@ fn luminance(colour: &str) -> f64 {
 }
 
 #[test]
-fn every_text_stands_out_enough() {
+fn text_has_enough_contrast() {
     let style = include_str!("style.css");
     let named = Regex::new("--([a-z-]+): (#[0-9a-f]{3,6});").expect("a pattern");
     let mut sets = 0;
@@ -487,7 +487,7 @@ fn every_text_stands_out_enough() {
 }
 
 #[test]
-fn huge_drafts_take_no_age() {
+fn renders_huge_drafts_quickly() {
     let long = |seed: usize| -> String {
         let words = (0..200_000).map(|word| (word * 7919 + seed) % 1009);
         words.map(|word| word.to_string() + " ").collect()
@@ -510,10 +510,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_text_changes_what_the_page_is_made_of(
+    fn text_never_changes_the_tags(
         text in "(<[/a-z!-]{0,6}|[\"'&>=/{}%#-]|-->|&[a-z]{2,4};|\\PC|[\u{0}-\u{1f}\u{7f}-\u{9f}]|\n| ){0,30}"
     ) {
-        // Something to see, so that nothing is left out for being empty.
+        // Make the text non-empty, so that the page omits nothing.
         let text = format!("x{text}x");
         let page = html(&[&run(&Texts::all(&text))]);
         prop_assert_eq!(tags(&page), tags(&html(&[&run(&Texts::all("harmless"))])));
@@ -521,7 +521,7 @@ proptest! {
     }
 
     #[test]
-    fn no_draft_changes_what_the_page_can_do(
+    fn drafts_never_add_active_elements(
         first in "(<[/a-z]{0,6}>?|[\"'&>]| |word|\n){0,40}",
         second in "(<[/a-z]{0,6}>?|[\"'&>]| |word|\n){0,40}",
     ) {
@@ -532,7 +532,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_asked_and_answered_stands_with_its_call_as_text() {
+fn renders_prompts_and_replies_with_their_calls() {
     let mut events = run(&Texts::all("a"));
     let is_call = |it: &Stamped| matches!(it.event, Event::Call { .. });
     let place = events.iter().position(is_call).expect("a call");

@@ -1,4 +1,4 @@
-//! What a page shows: the record of each run, and what has to be computed from it. The templates say it in words.
+//! Computes the template context of a page from the records of its runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::types::{
     IssueStatus, LoopSettings, Reflection, RunRecord, Stamped, Status, Task, Version,
 };
 
-/// Lines of a draft that are shown around each place that differs.
+/// The number of context lines around each change in a draft.
 const AROUND: usize = 2;
 
-/// The longest heading that is taken from a prompt, in characters.
+/// The maximum length of a heading, in characters.
 const HEADING: usize = 120;
 
-/// What was asked and answered in the calls of a run, by the places of their events.
+/// The prompts and replies of a run's calls, by the index of their events.
 pub(super) type Talks = BTreeMap<usize, Talk>;
 
-/// The title of the page about these runs, and what its template is given. Talks belong to a single run.
+/// Returns the title and the template context of the page about these runs. `talks` belong to a single run.
 pub(super) fn page(runs: &[&[Stamped]], mut talks: Talks) -> (String, Value) {
     let single = runs.len() == 1;
     let title = match runs {
@@ -32,7 +32,7 @@ pub(super) fn page(runs: &[&[Stamped]], mut talks: Talks) -> (String, Value) {
         all => format!("{} texts", all.len()),
     };
     let runs = runs.iter().enumerate().map(|(place, events)| {
-        // Names of places in the page must be unique.
+        // Element ids must be unique in the page.
         let id = if single {
             String::new()
         } else {
@@ -44,7 +44,7 @@ pub(super) fn page(runs: &[&[Stamped]], mut talks: Talks) -> (String, Value) {
     (title, page)
 }
 
-/// A state, as a sign, a word, and a class for its colour. The word says all.
+/// A state as a sign, a word, and a CSS class for its colour. The word is enough without the other two.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Mark {
     sign: &'static str,
@@ -111,27 +111,27 @@ impl Mark {
     }
 }
 
-/// What was asked and answered in a call.
+/// The prompt and the reply of a model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Talk {
-    /// What the model was asked, in order.
+    /// The messages of the prompt, in order.
     pub asked: Vec<Said>,
-    /// What it reasoned, as far as its server told; may be empty.
+    /// The model's reasoning; empty if its server does not report it.
     pub reasoning: String,
-    /// What it answered.
+    /// The reply.
     pub answer: String,
 }
 
-/// A message.
+/// A message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Said {
-    /// Who speaks: `system`, `user` or `assistant`.
+    /// The role: `system`, `user` or `assistant`.
     pub role: String,
-    /// What is said.
+    /// The content.
     pub text: String,
 }
 
-/// How a run begins.
+/// The start event of a run.
 #[derive(Clone, Copy)]
 struct Start<'e> {
     command: &'e str,
@@ -166,15 +166,15 @@ impl<'e> Start<'e> {
     }
 }
 
-/// A run. `id` is what the names of its places begin with, `level` that of its own heading.
+/// Returns the context of a run. `id` is the prefix of its element ids, `level` the level of its heading.
 fn run(events: &[Stamped], id: &str, level: u8, talks: &mut Talks) -> Value {
     let record = RunRecord::from_events(events);
     let start = Start::of(events);
     let threshold = start.map_or(0.0, |start| {
         start.settings.threshold.unwrap_or(start.criteria.threshold)
     });
-    let way = way(&record);
-    let aside = |version: &Version| !way.contains(&version.iteration);
+    let lineage = lineage(&record);
+    let aside = |version: &Version| !lineage.contains(&version.iteration);
     let (first, chosen) = (record.versions.first(), record.selected());
     let is_later = |first: &&Version| chosen.is_some_and(|it| it.iteration != first.iteration);
     let calls = events.iter().enumerate().filter(|(_, it)| is_call(it));
@@ -212,7 +212,7 @@ fn run(events: &[Stamped], id: &str, level: u8, talks: &mut Talks) -> Value {
         warnings => Serde(&record.warnings),
         error => record.error.as_deref(),
         answer => chosen.map(Serde),
-        chart => Chart::of(&record.versions, threshold, record.selected, &way).map(Serde),
+        chart => Chart::of(&record.versions, threshold, record.selected, &lineage).map(Serde),
         branches => record.versions.iter().any(aside),
         drafts => drafts(events, &record),
         criteria => start.map_or_else(Vec::new, |it| criterion_rows(&record, it.criteria)),
@@ -243,19 +243,19 @@ fn retries(events: &[Stamped]) -> Vec<Value> {
     retries.map(|event| Value::from(Serde(event))).collect()
 }
 
-/// The drafts that the selected one, else the best one, goes back to, itself included.
-fn way(record: &RunRecord) -> Vec<u32> {
-    let mut way = Vec::new();
+/// The selected draft, or else the best one, followed by the drafts that it is based on.
+fn lineage(record: &RunRecord) -> Vec<u32> {
+    let mut lineage = Vec::new();
     let mut next = record.selected().or_else(|| record.best());
     while let Some(version) = next {
-        way.push(version.iteration);
+        lineage.push(version.iteration);
         // A base is always an earlier version, so this ends.
         next = version
             .based_on
             .filter(|base| *base < version.iteration)
             .and_then(|base| record.version(base));
     }
-    way
+    lineage
 }
 
 fn heading(events: &[Stamped]) -> String {
@@ -274,12 +274,12 @@ fn heading(events: &[Stamped]) -> String {
     heading
 }
 
-/// What happened on the way to each version, beside its verdict.
+/// The events of each version other than its verdict.
 #[derive(Default)]
 struct Story<'e> {
     notes: BTreeMap<u32, Vec<Value>>,
     decisions: BTreeMap<u32, Vec<Value>>,
-    /// Issues that a version has without a verdict: those that are to be corrected.
+    /// The open issues of each version, for versions without a verdict.
     named: BTreeMap<u32, Vec<&'e Issue>>,
 }
 
@@ -325,7 +325,7 @@ impl<'e> Story<'e> {
     }
 }
 
-/// The versions, and the numbers for which no reply became one.
+/// Returns the versions in order, including numbers for which no reply became a version.
 fn drafts(events: &[Stamped], record: &RunRecord) -> Vec<Value> {
     let mut story = Story::of(events, record);
     let versions = record.versions.iter().map(|version| version.iteration);
@@ -373,7 +373,7 @@ fn of_version(record: &RunRecord, version: &Version, named: &[&Issue]) -> Value 
     }
 }
 
-/// The criteria, in their own order, through all drafts.
+/// Returns the criteria in order, each with its results in all drafts.
 fn criterion_rows(record: &RunRecord, criteria: &Criteria) -> Vec<Value> {
     let cell = |version: &Version, name: &str| -> Option<Serde<CriterionResult>> {
         let results = &version.evaluation.as_ref()?.criteria;
@@ -398,7 +398,7 @@ fn criterion_rows(record: &RunRecord, criteria: &Criteria) -> Vec<Value> {
     criteria.criteria.iter().map(row).collect()
 }
 
-/// The issues of all versions, in the order in which they were found.
+/// Returns the issues of all versions, in the order in which they were found.
 fn issue_rows(events: &[Stamped], record: &RunRecord) -> Vec<Value> {
     let versions = record.versions.iter().map(|version| version.iteration);
     let place: BTreeMap<u32, usize> = versions.zip(0..).collect();
@@ -422,7 +422,7 @@ fn issue_rows(events: &[Stamped], record: &RunRecord) -> Vec<Value> {
     rows.into_values().map(row).collect()
 }
 
-/// What the models were given, beside the drafts and what was said of them.
+/// Returns the models' input other than drafts and evaluations.
 fn given(task: &Task, settings: &LoopSettings) -> Vec<(String, String)> {
     let mut given = Vec::new();
     let mut push = |what: String, text: &str| {

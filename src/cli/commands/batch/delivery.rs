@@ -1,4 +1,4 @@
-//! Where rows go: to the file or to standard output, and to the reflector.
+//! Delivers rows to the file or standard output, and to the batch history.
 
 use jiff::Timestamp;
 
@@ -6,34 +6,30 @@ use super::progress::Progress;
 use crate::batch::{BatchHistory, Flow, Now, Output, Results, Row};
 use crate::cli::printer::{self, Reader};
 
-/// Takes every row of this call, in the order in which they are written.
+/// Writes the rows of one batch call in order.
 pub(super) struct Delivery {
     /// `None` for standard output.
     results: Option<Results>,
-    /// The rows that could not be written: the first, and those of tasks that were done by then.
+    /// The rows that could not be written: the first that failed, and all later ones.
     unwritten: String,
     progress: Progress,
-    chronicle: BatchHistory,
+    history: BatchHistory,
 }
 
 impl Delivery {
-    pub(super) fn new(
-        results: Option<Results>,
-        progress: Progress,
-        chronicle: BatchHistory,
-    ) -> Self {
+    pub(super) fn new(results: Option<Results>, progress: Progress, history: BatchHistory) -> Self {
         Self {
             results,
             unwritten: String::new(),
             progress,
-            chronicle,
+            history,
         }
     }
 
-    /// Removes what is drawn. Gives what the reflector is to know, and the rows that could not be written.
+    /// Clears the progress bar. Returns the batch history and the rows that could not be written.
     pub(super) fn end(self) -> (BatchHistory, String) {
         self.progress.end();
-        (self.chronicle, self.unwritten)
+        (self.history, self.unwritten)
     }
 
     fn write(&mut self, row: &Row) -> Result<Reader, String> {
@@ -44,7 +40,7 @@ impl Delivery {
                 .map_err(|error| error.to_string()),
             None => self
                 .progress
-                .beside(|| printer::print(&row.to_line()))
+                .with_bar_hidden(|| printer::print(&row.to_line()))
                 .map_err(|error| error.message),
         }
     }
@@ -65,7 +61,7 @@ impl Output for Delivery {
             }
         }
         self.progress.row(row, now);
-        self.chronicle.add(row, Timestamp::now());
+        self.history.add(row, Timestamp::now());
         Ok(Flow::Go)
     }
 

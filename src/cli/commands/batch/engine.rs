@@ -25,14 +25,14 @@ use crate::model::{ErrorClass, ModelError};
 use crate::text::counted;
 use crate::types::{ExitCode, ReflectionCriteria, Setup};
 
-/// How many sets of criteria are kept ready. More of them are read repeatedly.
-const MOST: usize = 64;
+/// The maximum number of cached criteria sets. A full cache is cleared.
+const MAX_CACHED: usize = 64;
 
-/// How often to check whether any worker can do the tasks.
+/// How often to check whether any worker can run the tasks.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// After how many attempts tasks that always come back count as impossible for every worker.
-const OFTEN: u64 = 5;
+/// The number of failed attempts after which no worker is expected to run the tasks.
+const MAX_ATTEMPTS: u64 = 5;
 
 /// Submits tasks and waits for their rows.
 pub(super) struct Engine<'a> {
@@ -42,31 +42,31 @@ pub(super) struct Engine<'a> {
     admin: Admin,
     /// Limits how many tasks are submitted at once.
     gate: &'a Gate,
-    /// Cancelled when rows are no longer awaited.
+    /// Cancelled when the batch stops waiting for rows.
     end: &'a CancellationToken,
     /// Separates this batch from others with the same tasks.
     name: String,
     evidence: Option<Arc<Gatherer>>,
-    /// What tasks receive from memory; `None` if memory is not in use.
+    /// Memory for the tasks; `None` if memory is not in use.
     memories: Option<Memories>,
     usual: JobTemplate,
     others: RefCell<HashMap<String, Result<JobTemplate, String>>>,
-    /// How many rows have arrived.
+    /// The number of rows received.
     rows: Cell<u64>,
     /// The last warning.
     warned: RefCell<Option<EngineError>>,
 }
 
-/// How tasks with the same criteria are done.
+/// The part of a job that tasks with the same criteria share.
 #[derive(Clone)]
 struct JobTemplate {
     plan: JobPlan,
-    /// What else a further attempt could use.
+    /// What a retry can change: the model and the strategy.
     means: Means,
 }
 
 impl JobTemplate {
-    /// The model that writes, as `provider:model`.
+    /// The writer, as `provider:model`.
     fn writer(&self) -> &str {
         let model = self.plan.setup.settings["model"].as_str();
         model.unwrap_or_default()
@@ -114,31 +114,32 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// The model that writes.
+    /// The writer, as `provider:model`.
     pub(super) fn writer(&self) -> String {
         self.usual.writer().to_owned()
     }
 
-    /// Reports what memory did for the tasks and keeps what the batch teaches, if memory is in use.
+    /// Reports how memory was used and stores insights from the batch, if memory is in use.
     pub(super) fn learn(&self, batch: &BatchHistory, criteria: &ReflectionCriteria, quiet: bool) {
         if let Some(memories) = &self.memories {
             memories.conclude(batch, criteria, self.usual.writer(), quiet);
         }
     }
 
-    /// Ends the batch if no worker can do its tasks: without a row in between, each came back often for a reason that is
-    /// not its own. While other workers are busy, tasks come back to the same unfit worker.
+    /// Stops the batch if no worker can run its tasks: workers hand them back `MAX_ATTEMPTS` times without a
+    /// row in between. One attempt proves little, because while other workers are busy, tasks go back to the
+    /// same unfit worker.
     pub(super) async fn watch(&self) -> Infallible {
         let mut since = (self.rows.get(), 0);
         loop {
             tokio::time::sleep(WATCH).await;
-            // The batch waits for a server that does not answer.
+            // Keep waiting while the server does not answer.
             let Ok(Some((attempts, problem))) = self.admin.handed_back(&self.name).await else {
                 continue;
             };
             if self.rows.get() > since.0 {
                 since = (self.rows.get(), attempts);
-            } else if attempts >= since.1 + OFTEN {
+            } else if attempts >= since.1 + MAX_ATTEMPTS {
                 let problem = format!("no worker can do the tasks: {problem}");
                 self.gate
                     .give_up(&ModelError::new(ErrorClass::Unreachable, problem));
@@ -157,7 +158,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// How tasks with these criteria are done.
+    /// Returns the template for tasks with these criteria, from the cache if possible.
     fn template_for(&self, criteria: Option<&str>) -> Result<JobTemplate, String> {
         let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
         let Some(name) = named else {
@@ -170,14 +171,14 @@ impl<'a> Engine<'a> {
         let made = settings::batch(self.args.tasks_args(), Some(name), self.global)
             .and_then(|plan| job_template(plan, self.args, self.evidence.as_deref()))
             .map_err(|error| error.message);
-        if others.len() >= MOST {
+        if others.len() >= MAX_CACHED {
             others.clear();
         }
         others.insert(name.to_owned(), made.clone());
         made
     }
 
-    /// Warns once about a server that cannot be used.
+    /// Warns about an unusable server, once per error.
     fn warn(&self, error: &EngineError) {
         let mut warned = self.warned.borrow_mut();
         if warned.as_ref() == Some(error) || self.global.quiet {
@@ -220,7 +221,7 @@ impl Remote for Engine<'_> {
     }
 }
 
-/// A task for the workers.
+/// A task submitted to the workers.
 struct SubmittedTask<'a> {
     engine: &'a Engine<'a>,
     job: Job,
@@ -254,13 +255,13 @@ impl RemoteTask for SubmittedTask<'_> {
             engine.gate.set_limit(room);
         }
         if let (Some(memories), Some(run)) = (&engine.memories, &done.compared) {
-            memories.take_in(run);
+            memories.measure_remote(run);
         }
         Some(done.row)
     }
 }
 
-/// Cancels the tasks of a batch that was submitted before, by its name.
+/// Cancels the tasks of an earlier batch by its name.
 pub(super) async fn cancel(args: &BatchArgs, quiet: bool) -> Result<ExitCode, CliError> {
     let Some(address) = &args.engine else {
         return Err(CliError::usage(
@@ -286,7 +287,7 @@ fn say_cancelled(tasks: usize, quiet: bool) {
     }
 }
 
-/// What workers receive of a plan, without paths of this machine.
+/// Builds the part of a plan that workers receive, without paths of this machine.
 fn job_template(
     mut plan: Plan,
     args: &BatchArgs,

@@ -1,4 +1,4 @@
-//! What the reflector says of a batch.
+//! The reflector's verdict on a batch.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::cli::verdict;
 use crate::report;
 use crate::types::ReflectionCriteria;
 
-/// What a batch is called as a plan: the file with its tasks.
+/// The name of a batch as a plan: its task file.
 pub(super) fn name(tasks: &Path) -> String {
     if tasks == Path::new("-") {
         "standard input".to_owned()
@@ -17,24 +17,24 @@ pub(super) fn name(tasks: &Path) -> String {
     }
 }
 
-/// Says the verdict on a batch of `total` tasks, those of earlier calls included, or of as many as there are rows if
-/// that is not known. Who has ended it early, or reads no more of it, wants none.
-pub(super) fn say(
-    chronicle: &BatchHistory,
+/// Prints the verdict on a batch of `total` tasks, including those of earlier calls. If `total` is unknown,
+/// counts the rows instead. Prints nothing after an interrupt, or if the output was closed.
+pub(super) fn print(
+    history: &BatchHistory,
     ending: &Ending,
     total: Option<u64>,
     criteria: &ReflectionCriteria,
     args: &BatchArgs,
 ) {
-    let unwanted = matches!(ending.stop, Some(Stop::Interrupted | Stop::NoReader));
-    if unwanted || chronicle.seen() == 0 {
+    let skip = matches!(ending.stop, Some(Stop::Interrupted | Stop::NoReader));
+    if skip || history.seen() == 0 {
         return;
     }
     let tally = &ending.tally;
     let total = total.unwrap_or_else(|| tally.rows());
-    let assessment = chronicle.assess(tally, total, criteria);
+    let assessment = history.assess(tally, total, criteria);
     let mut notes = Vec::new();
-    let again = chronicle.again();
+    let again = history.again();
     if again.tasks > 0 {
         notes.push(format!(
             "tried again in another way: {}, {} of them to an end",
@@ -57,7 +57,7 @@ pub(super) fn say(
         );
     }
     let kept = u64::try_from(MOST).unwrap_or(u64::MAX);
-    if chronicle.seen() > kept {
+    if history.seen() > kept {
         notes.push(format!(
             "patterns and suggestions rest on the last {} tasks, the counts on all",
             report::thousands(kept)

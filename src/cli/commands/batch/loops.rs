@@ -1,4 +1,4 @@
-//! The loops of many tasks: one for each set of criteria, with the same models behind the same gate.
+//! The loops of a batch: one per criteria set, with the same models behind the same gate.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::model::HttpClient;
 use crate::prompt::Templates;
 use crate::types::{Evaluator, ReflectionCriteria, Stamped, Task};
 
-/// The most sets of criteria that are kept ready; more of them are read again and again.
-const MOST: usize = 64;
+/// The maximum number of cached criteria sets. A full cache is cleared.
+const MAX_CACHED: usize = 64;
 
-/// Has a loop for every task.
+/// Provides the loop for each task.
 pub(in crate::cli::commands) struct Loops<'a> {
     args: TasksArgs<'a>,
     global: &'a GlobalArgs,
@@ -33,20 +33,20 @@ pub(in crate::cli::commands) struct Loops<'a> {
     client: HttpClient,
     /// Whether the cost of all tasks together is limited.
     limits_cost: bool,
-    /// The longest task, which decides the context window.
+    /// The longest task, which determines the context window.
     longest: Task,
     opened: Opened,
     store: Option<SharedStore>,
     evidence: Option<Arc<Gatherer>>,
     templates: Option<Arc<Templates>>,
-    /// What tasks are told from memory; `None` if they are told nothing.
+    /// Memory for the tasks; `None` if memory is not in use.
     memories: Option<Memories>,
     usual: Option<Arc<Loop>>,
     others: Mutex<HashMap<String, Result<Arc<Loop>, CriteriaError>>>,
 }
 
 impl<'a> Loops<'a> {
-    /// Opens the models, and makes the loop for tasks that name no criteria.
+    /// Opens the models and builds the loop for tasks that name no criteria.
     pub(in crate::cli::commands) async fn open(
         args: TasksArgs<'a>,
         global: &'a GlobalArgs,
@@ -55,7 +55,7 @@ impl<'a> Loops<'a> {
         gate: &Arc<Gate>,
         max_cost: Option<f64>,
     ) -> Result<Self, CliError> {
-        // What is not allowed is said before anything is opened.
+        // Report missing permissions before opening anything.
         exec::tools(&plan, args.loops.allow_exec)?;
         let client = HttpClient::new(plan.settings().timeouts.get());
         let evidence = knowledge::open_evidence(args.knowledge, &plan, global.quiet)?;
@@ -85,20 +85,20 @@ impl<'a> Loops<'a> {
         Ok(loops)
     }
 
-    /// Who writes, as `provider:model`.
+    /// The writer, as `provider:model`.
     pub(super) fn writer(&self) -> String {
         self.opened.writer.id().to_string()
     }
 
-    /// Says what memory has done for the tasks, and keeps what the batch teaches, if it is in use.
+    /// Reports how memory was used and stores insights from the batch, if memory is in use.
     pub(super) fn learn(&self, batch: &BatchHistory, criteria: &ReflectionCriteria, quiet: bool) {
         if let Some(memories) = &self.memories {
             memories.conclude(batch, criteria, &self.writer(), quiet);
         }
     }
 
-    /// Says early which of these criteria cannot be used. Their tasks will say so as well.
-    pub(super) async fn try_all(&self, names: &BTreeSet<String>, quiet: bool) {
+    /// Warns early about unusable criteria. The rows of their tasks report the problem as well.
+    pub(super) async fn check_criteria(&self, names: &BTreeSet<String>, quiet: bool) {
         for name in names {
             if let (Err(problem), false) = (self.loop_for(Some(name)).await, quiet) {
                 let which = if criteria::is_inline(name) {
@@ -111,8 +111,8 @@ impl<'a> Loops<'a> {
         }
     }
 
-    /// The loop for criteria that a task names.
-    async fn make(&self, name: &str) -> Result<Loop, CliError> {
+    /// Builds the loop for the criteria that a task names.
+    async fn build_for(&self, name: &str) -> Result<Loop, CliError> {
         let plan = settings::batch(self.args, Some(name), self.global)?;
         let names_judges = plan.criteria.criteria.iter().any(|criterion| {
             matches!(&criterion.evaluator, Evaluator::Llm(config) if config.model.is_some())
@@ -137,7 +137,7 @@ impl<'a> Loops<'a> {
         if self.limits_cost {
             prices::check(plan, opened.asked(plan))?;
         }
-        // Without a store nothing is kept: a cache in memory would grow with every task.
+        // Cache verdicts only in a store: an in-memory cache would grow with every task.
         let cache = self.store.as_ref();
         let cache = cache.and_then(|store| store::verdicts(&plan.criteria, Some(store)));
         let prices = plan.config.prices().clone();
@@ -164,11 +164,11 @@ impl Host for Loops<'_> {
         if let Some(known) = others.get(name) {
             return known.clone();
         }
-        let made = self.make(name).await;
+        let made = self.build_for(name).await;
         let made = made
             .map(Arc::new)
             .map_err(|error| CriteriaError(error.message));
-        if others.len() >= MOST {
+        if others.len() >= MAX_CACHED {
             others.clear();
         }
         others.insert(name.to_owned(), made.clone());
@@ -196,7 +196,7 @@ impl Host for Loops<'_> {
     }
 }
 
-/// The same models, behind a gate.
+/// Puts the models behind a gate.
 fn paced(opened: Opened, gate: &Arc<Gate>) -> Opened {
     opened.behind(|model| Arc::new(Paced::new(model, Arc::clone(gate))))
 }

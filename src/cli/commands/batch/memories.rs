@@ -1,4 +1,4 @@
-//! What the tasks of a batch are told from memory, whether it helped, and what the batch teaches.
+//! Memory in a batch: what its tasks receive, whether that helps, and what the batch adds.
 
 use std::collections::BTreeMap;
 
@@ -22,42 +22,42 @@ use crate::types::{
     Criteria, Knowledge, KnownInsight, Memory, RecalledMemory, ReflectionCriteria, Task,
 };
 
-/// The most entries of which it is said one by one what became of them.
-const TOLD: usize = 12;
+/// The maximum number of entries reported one by one.
+const MAX_REPORTED: usize = 12;
 
-/// The most runs that an insight names.
-const EVIDENCE: usize = 20;
+/// The maximum number of runs that an insight cites.
+const MAX_EVIDENCE: usize = 20;
 
-/// Memory, as the tasks of a batch use it.
+/// Memory for the tasks of a batch.
 pub(super) struct Memories {
-    /// The store with the run log; `None` if no runs are kept. Then nothing can be measured.
+    /// The store with the run log; `None` if runs of this machine are not logged, and thus not measured.
     log: Option<SharedStore>,
-    /// Where memory is read from; `None` if there is nothing yet.
+    /// The store that memory is read from; `None` if there is none yet.
     memory: Option<SharedStore>,
-    told: Mutex<Summary>,
+    summary: Mutex<Summary>,
 }
 
-/// What the tasks were told so far, and what it came to.
+/// The entries that the tasks received so far, and their effect.
 #[derive(Debug, Default)]
 struct Summary {
-    /// Tasks that were to be told something.
+    /// The number of tasks for which memory was searched.
     tasks: u64,
-    /// Those of them that something served.
+    /// The number of tasks that received an entry.
     served: u64,
-    /// Entries of memory, when the last task looked.
+    /// The number of entries in memory at the last search.
     known: usize,
-    /// By the number of the entry.
+    /// Entries by id.
     entries: BTreeMap<u64, Entry>,
-    /// Why memory could not be read or changed, the first time.
+    /// The first error from reading or changing memory.
     problem: Option<String>,
 }
 
-/// What became of an entry of memory.
+/// How the batch used an entry of memory.
 #[derive(Debug, Default)]
 struct Entry {
-    /// How many tasks were told.
+    /// The number of tasks that received it.
     tasks: u64,
-    /// Its figure before the first run that was measured, and after the last.
+    /// Its figure before the first measured run and after the last.
     figures: Option<(Option<f64>, f64)>,
 }
 
@@ -72,10 +72,10 @@ impl Summary {
 }
 
 impl Memories {
-    /// Memory, in the same file as the run log.
+    /// Opens memory, which is in the same file as the run log.
     ///
     /// # Errors
-    /// If that is there and cannot be opened.
+    /// If the file exists and cannot be opened.
     pub(super) fn open(log: Option<SharedStore>) -> Result<Self, CliError> {
         let memory = match &log {
             Some(log) => Some(log.clone()),
@@ -84,16 +84,16 @@ impl Memories {
         Ok(Self {
             log,
             memory,
-            told: Mutex::default(),
+            summary: Mutex::default(),
         })
     }
 
-    fn told(&self) -> MutexGuard<'_, Summary> {
-        self.told.lock()
+    fn summary(&self) -> MutexGuard<'_, Summary> {
+        self.summary.lock()
     }
 
-    /// What serves a task with these criteria, written by this model (`provider:model`). That memory cannot be read is
-    /// no failure of the task.
+    /// Returns the entries for a task with these criteria and this writer (`provider:model`). If memory
+    /// cannot be read, the task runs without it.
     pub(super) fn recall(&self, task: &Task, criteria: &Criteria, writer: &str) -> RecalledMemory {
         let known = match self.memory.as_ref().map(|store| store.lock().memories()) {
             None => Ok(Vec::new()),
@@ -105,34 +105,34 @@ impl Memories {
                 .map_err(|error| error.to_string())?;
             Ok((known.len(), recalled.into_recollection()))
         });
-        let mut told = self.told();
-        told.tasks += 1;
+        let mut summary = self.summary();
+        summary.tasks += 1;
         match recalled {
             Ok((known, recollection)) => {
-                told.known = known;
-                told.served += u64::from(!recollection.is_empty());
+                summary.known = known;
+                summary.served += u64::from(!recollection.is_empty());
                 for id in &recollection.remembered {
-                    told.entries.entry(*id).or_default().tasks += 1;
+                    summary.entries.entry(*id).or_default().tasks += 1;
                 }
                 recollection
             }
             Err(problem) => {
-                told.problem.get_or_insert(problem);
+                summary.problem.get_or_insert(problem);
                 RecalledMemory::default()
             }
         }
     }
 
-    /// Takes in whether a run of this machine was better for what it was told.
+    /// Records whether memory helped a run of this machine.
     pub(super) fn measure(&self, run_id: Uuid) {
         if let Some(store) = &self.log {
             self.note(recall::measured(&mut store.lock(), run_id));
         }
     }
 
-    /// Takes in whether a run of another machine was better for what it was told.
+    /// Records whether memory helped a run of another machine.
     #[cfg(feature = "restate")]
-    pub(super) fn take_in(&self, run: &Comparison) {
+    pub(super) fn measure_remote(&self, run: &Comparison) {
         if let Some(store) = &self.memory {
             self.note(recall::taken_in(&mut store.lock(), run));
         }
@@ -140,14 +140,14 @@ impl Memories {
 
     fn note(&self, figures: Result<Figures, StoreError>) {
         match figures {
-            Ok(figures) => self.told().take(figures),
+            Ok(figures) => self.summary().take(figures),
             Err(error) => {
-                self.told().problem.get_or_insert(error.to_string());
+                self.summary().problem.get_or_insert(error.to_string());
             }
         }
     }
 
-    /// Says what memory did for the tasks, and keeps what the batch teaches.
+    /// Reports how memory was used and stores insights from the batch.
     pub(super) fn conclude(
         &self,
         batch: &BatchHistory,
@@ -155,12 +155,12 @@ impl Memories {
         writer: &str,
         quiet: bool,
     ) {
-        let told = std::mem::take(&mut *self.told());
-        if let Some(problem) = &told.problem {
+        let summary = std::mem::take(&mut *self.summary());
+        if let Some(problem) = &summary.problem {
             printer::say(&format!("warning: memory could not be used: {problem}"));
         }
-        if !quiet && told.tasks > 0 {
-            summary(&told);
+        if !quiet && summary.tasks > 0 {
+            print_summary(&summary);
         }
         if batch.seen() == 0 {
             return;
@@ -174,7 +174,7 @@ impl Memories {
         }
     }
 
-    /// Keeps what failures of the batch and its runs teach. Says how much that is.
+    /// Stores insights from the batch's failures and runs. Returns a line that counts them.
     fn learned(
         &self,
         batch: &BatchHistory,
@@ -213,26 +213,26 @@ impl Memories {
     }
 }
 
-/// Says what the tasks were told.
-fn summary(told: &Summary) {
-    if told.known == 0 && told.served == 0 {
+/// Reports which entries the tasks received.
+fn print_summary(summary: &Summary) {
+    if summary.known == 0 && summary.served == 0 {
         printer::say("memory: there was nothing in it yet");
         return;
     }
-    let used = told.entries.values().filter(|entry| entry.tasks > 0);
+    let used = summary.entries.values().filter(|entry| entry.tasks > 0);
     printer::say(&format!(
         "memory: {} of {} used, in {} of {} {}",
         used.count(),
-        told.known,
-        report::thousands(told.served),
-        report::thousands(told.tasks),
-        plural(told.tasks, "task", "tasks")
+        summary.known,
+        report::thousands(summary.served),
+        report::thousands(summary.tasks),
+        plural(summary.tasks, "task", "tasks")
     ));
-    let moved = told
+    let moved = summary
         .entries
         .iter()
         .filter_map(|(id, entry)| Some((id, entry.tasks, entry.figures?)));
-    for (id, tasks, (before, after)) in moved.take(TOLD) {
+    for (id, tasks, (before, after)) in moved.take(MAX_REPORTED) {
         printer::say(&format!(
             "memory: {id} {} ({} {})",
             recall::moves(before, after),
@@ -242,15 +242,15 @@ fn summary(told: &Summary) {
     }
 }
 
-/// What the reflector learned, as advice for those who write; `None` where they can do nothing about it.
+/// Turns an insight of the reflector into advice for the writer; `None` if the writer cannot act on it.
 fn lesson(insight: &Insight, mut runs: Vec<Uuid>, writer: &str) -> Option<KnownInsight> {
     let is_mode = insight.category == InsightCategory::FailureMode;
     if !is_mode || insight.evidence.len() < MIN_RUNS {
         return None;
     }
     let advice = advice(insight.cause?)?;
-    runs.truncate(EVIDENCE);
-    // The next batch has other numbers of the same thing.
+    runs.truncate(MAX_EVIDENCE);
+    // Drop the digits: the next batch has the same failure with other counts.
     let subject = insight.text.replace(|c: char| c.is_ascii_digit(), "");
     let content = format!("In a batch, {}. {advice}", insight.text);
     Some(KnownInsight {
@@ -281,12 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_writer_can_do_something_about_is_kept() {
+    fn keeps_only_insights_that_a_writer_can_act_on() {
         let timeout = insight(Some(ErrorCategory::Timeout), "3 attempts failed by timeout");
         let runs: Vec<Uuid> = (0..30).map(Uuid::from_u128).collect();
         let kept = lesson(&timeout, runs, "openai:test").unwrap();
         assert_eq!(kept.subject, " attempts failed by timeout");
-        assert_eq!(kept.evidence.len(), EVIDENCE);
+        assert_eq!(kept.evidence.len(), MAX_EVIDENCE);
         assert_eq!(kept.model.as_deref(), Some("openai:test"));
         assert!(
             kept.content.contains("Write no more than"),
@@ -308,30 +308,30 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_cannot_be_read_is_passed_over() {
+    fn skips_runs_that_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("runs.db")).unwrap();
         let memories = Memories {
             log: Some(SharedStore::new(store)),
             memory: None,
-            told: Mutex::default(),
+            summary: Mutex::default(),
         };
         let mut batch = BatchHistory::new("tasks.jsonl", None);
         let row = Row {
-            // Another process has removed it meanwhile.
+            // Removed by another process in the meantime.
             run_id: Some(Uuid::from_u128(1)),
             ..Row::invalid(1, None, "it failed".to_owned())
         };
         batch.add(&row, Timestamp::UNIX_EPOCH);
         let learned = memories.learned(&batch, &ReflectionCriteria::default(), "openai:test");
-        let line = learned.expect("what the others teach");
+        let line = learned.expect("a summary line");
         assert!(line.contains("teaches nothing"), "{line}");
     }
 
-    /// The run is in no log of this machine.
+    /// The run is not in this machine's log.
     #[cfg(feature = "restate")]
     #[test]
-    fn what_another_machine_says_of_a_run_is_taken_in() {
+    fn records_comparisons_from_other_machines() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("runs.db")).unwrap();
         let criteria = "name = 'c'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9";
@@ -347,33 +347,33 @@ mod tests {
         let memories = Memories {
             log: None,
             memory: Some(SharedStore::new(store)),
-            told: Mutex::default(),
+            summary: Mutex::default(),
         };
-        let told = memories.recall(&Task::new("Write."), &criteria, "a:b");
-        assert_eq!(told.insights[0].content, "Write less.");
-        let id = told.remembered[0];
-        memories.take_in(&Comparison {
+        let recalled = memories.recall(&Task::new("Write."), &criteria, "a:b");
+        assert_eq!(recalled.insights[0].content, "Write less.");
+        let id = recalled.remembered[0];
+        memories.measure_remote(&Comparison {
             success: Some(true),
             shares: vec![(id, Some(1.0))],
         });
-        let figures = memories.told().entries[&id].figures;
+        let figures = memories.summary().entries[&id].figures;
         assert!(
             figures.is_some_and(|(before, after)| before < Some(after)),
             "{figures:?}"
         );
         let known = memories.memory.as_ref().unwrap().lock().memories().unwrap();
         let Knowledge::Insight(now) = &known[0].what else {
-            panic!("it is one: {known:?}");
+            panic!("expected an insight: {known:?}");
         };
         assert_eq!((now.uses, now.compared), (1, 1));
     }
 
     #[test]
-    fn a_figure_is_told_from_its_first_value_to_its_last() {
-        let mut told = Summary::default();
-        told.take(vec![(7, Some(0.5), Some(0.6))]);
-        told.take(vec![(7, Some(0.6), Some(0.4)), (8, None, Some(1.0))]);
-        assert_eq!(told.entries[&7].figures, Some((Some(0.5), 0.4)));
-        assert_eq!(told.entries[&8].figures, Some((None, 1.0)));
+    fn figures_range_from_the_first_value_to_the_last() {
+        let mut summary = Summary::default();
+        summary.take(vec![(7, Some(0.5), Some(0.6))]);
+        summary.take(vec![(7, Some(0.6), Some(0.4)), (8, None, Some(1.0))]);
+        assert_eq!(summary.entries[&7].figures, Some((Some(0.5), 0.4)));
+        assert_eq!(summary.entries[&8].figures, Some((None, 1.0)));
     }
 }

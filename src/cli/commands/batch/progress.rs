@@ -1,4 +1,4 @@
-//! What people see while a batch goes on: a bar on a terminal, now and then a line elsewhere.
+//! The progress of a batch: a bar on a terminal, otherwise a line every few seconds.
 
 use std::fmt::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -10,27 +10,28 @@ use crate::batch::{Now, Row};
 use crate::cli::{printer, terminal};
 use crate::report;
 
-/// How often a line is written where there is no terminal.
+/// How often to print a line without a terminal.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// How many failures are told one by one; all of them are in the rows.
-const TOLD: u64 = 20;
+/// The maximum number of failures reported one by one. The rows have all of them.
+const MAX_REPORTED: u64 = 20;
 
-/// After so many times the duration of a task, the rate counts even if few tasks have ended: others wait their turn.
+/// After this many mean task durations, the estimate uses the rate even if few tasks have ended, because the
+/// others are queued.
 const EARLY: f64 = 8.0;
 
 pub(in crate::cli::commands) struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
-    /// How many tasks there are, if that is known.
+    /// The number of tasks, if known.
     total: Option<u64>,
     done: u64,
     failed: u64,
-    /// How long the tasks took that tell it, in seconds, and how many these are.
+    /// The total duration, in seconds, of the tasks that report one, and their number.
     took: (f64, u32),
     stopping: bool,
-    begun: Instant,
-    said: Instant,
+    started: Instant,
+    last_line: Instant,
 }
 
 impl Progress {
@@ -49,13 +50,13 @@ impl Progress {
             failed: 0,
             took: (0.0, 0),
             stopping: false,
-            begun: Instant::now(),
-            said: Instant::now(),
+            started: Instant::now(),
+            last_line: Instant::now(),
         }
     }
 
-    /// Does what writes to the terminal, with nothing drawn there meanwhile.
-    pub(super) fn beside<T>(&self, write: impl FnOnce() -> T) -> T {
+    /// Runs `write` with the bar hidden.
+    pub(super) fn with_bar_hidden<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(write),
             None => write(),
@@ -69,12 +70,12 @@ impl Progress {
         }
         if row.status.is_failure() {
             self.failed += 1;
-            self.tell(row);
+            self.report_failure(row);
         }
         if let Some(bar) = &self.bar {
             bar.set_position(self.done);
-        } else if self.said.elapsed() >= PAUSE {
-            self.said = Instant::now();
+        } else if self.last_line.elapsed() >= PAUSE {
+            self.last_line = Instant::now();
             self.say(&self.line(now));
         }
     }
@@ -98,15 +99,15 @@ impl Progress {
         self.stopping = now.stopping;
     }
 
-    /// Removes what is drawn.
+    /// Clears the bar.
     pub(in crate::cli::commands) fn end(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
     }
 
-    fn tell(&self, row: &Row) {
-        let Some(error) = row.error.as_deref().filter(|_| self.failed <= TOLD) else {
+    fn report_failure(&self, row: &Row) {
+        let Some(error) = row.error.as_deref().filter(|_| self.failed <= MAX_REPORTED) else {
             return;
         };
         let name = match &row.id {
@@ -114,7 +115,7 @@ impl Progress {
             None => format!("line {}", row.line),
         };
         self.say(&format!("{name} {}: {error}", row.status.describe()));
-        if self.failed == TOLD {
+        if self.failed == MAX_REPORTED {
             self.say("further failures are only in the rows");
         }
     }
@@ -132,7 +133,7 @@ impl Progress {
             clippy::cast_precision_loss,
             reason = "there are fewer than 2^53 tasks"
         )]
-        let rate = self.done as f64 / self.begun.elapsed().as_secs_f64().max(1e-3);
+        let rate = self.done as f64 / self.started.elapsed().as_secs_f64().max(1e-3);
         let _ = write!(line, " · {}, {} at once", speed(rate), now.under_way);
         if let Some(left) = self.left(now) {
             let _ = write!(line, " · {left} left");
@@ -140,24 +141,24 @@ impl Progress {
         line
     }
 
-    /// The estimated time to the end.
+    /// The estimated time left.
     fn left(&self, now: Now) -> Option<String> {
         let left = self.total?.saturating_sub(self.done);
         let (took, tasks) = self.took;
-        let elapsed = self.begun.elapsed().as_secs_f64();
+        let elapsed = self.started.elapsed().as_secs_f64();
         let seconds = seconds_left(left, now.under_way, took, tasks, elapsed)?;
         Some(format!("about {}", report::duration(seconds)))
     }
 
     fn say(&self, line: &str) {
         if !self.quiet {
-            self.beside(|| printer::say(line));
+            self.with_bar_hidden(|| printer::say(line));
         }
     }
 }
 
-/// The estimated seconds to the end of `left` tasks, of which `under_way` are under way. So far, `tasks` took `took`
-/// seconds together, in `elapsed` seconds.
+/// Estimates the seconds until the `left` remaining tasks end, of which `under_way` are running. So far,
+/// `tasks` tasks took `took` seconds in total, within `elapsed` seconds.
 fn seconds_left(left: u64, under_way: usize, took: f64, tasks: u32, elapsed: f64) -> Option<f64> {
     #[expect(
         clippy::cast_precision_loss,
@@ -169,7 +170,7 @@ fn seconds_left(left: u64, under_way: usize, took: f64, tasks: u32, elapsed: f64
         return None;
     }
     let mean = took / tasks;
-    // Tasks that begin together end together, so the number of those that have ended says little at first.
+    // Tasks that start together end together, so the number of ended tasks says little at first.
     let is_early = tasks < 2.0 * under_way && elapsed < EARLY * mean;
     Some(if is_early {
         (left / under_way).max(left.min(1.0)) * mean
@@ -184,17 +185,17 @@ fn style(bounded: bool) -> ProgressStyle {
     } else {
         "{spinner} {human_pos} tasks · {rate} · {wide_msg}"
     };
-    // A template that cannot be read is a mistake of ours; the bar then looks otherwise.
+    // An invalid template is a bug: fall back to the default bar.
     let style = ProgressStyle::with_template(template);
     style
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-            // What it is written to is the bar's own.
+            // Writing to the bar's buffer does not fail.
             let _ = out.write_str(&speed(state.per_sec()));
         })
 }
 
-/// The speed, in tasks per second, or per minute where that says more.
+/// Formats a rate in tasks per second, or per minute if it is low.
 fn speed(rate: f64) -> String {
     if rate < 0.1 {
         return format!("{:.1} a minute", rate * 60.0);
@@ -216,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_holds_when_all_tasks_end_together_and_when_they_wait_elsewhere() {
+    fn estimates_time_for_parallel_and_queued_tasks() {
         assert_eq!(seconds_left(300, 300, 0.0, 0, 9.0), None);
-        // The first of 300 tasks that began together: the others end soon, too.
+        // The first of 300 tasks that started together: the others end soon too.
         assert_about(seconds_left(299, 300, 10.0, 1, 10.0), 10.0);
         // Two rounds of ten seconds each are left.
         assert_about(seconds_left(60, 30, 10.0, 1, 10.0), 20.0);
         assert_about(seconds_left(0, 0, 10.0, 1, 10.0), 0.0);
-        // A task takes half a second of a worker's time, but it also waits for its turn there.
+        // A task takes half a second of a worker's time, but it also waits in the worker's queue.
         assert_about(seconds_left(4900, 160, 50.0, 100, 50.0), 2450.0);
         assert_about(seconds_left(4400, 40, 300.0, 600, 10.0), 73.3);
     }

@@ -1,4 +1,4 @@
-//! `reflect bench judge`: how far a judge can be trusted.
+//! `reflect bench judge`: measures how far a judge can be trusted.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::criteria;
 use crate::report;
 use crate::types::{ExitCode, Task};
 
-/// Judges the texts in every mode, and prints the report.
+/// Judges the texts in every mode and prints the report.
 pub(super) async fn run(args: &JudgeBenchArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
     let labelled = read(&args.labelled)?;
     let loops = LoopsArgs {
@@ -115,7 +115,7 @@ fn longest(labelled: &[Labelled]) -> &str {
         .map_or("", String::as_str)
 }
 
-/// The user's own criteria file of this name.
+/// Returns the path of the custom criteria file with this name.
 fn writable(name: &str, search: &[std::path::PathBuf]) -> Result<std::path::PathBuf, CliError> {
     criteria::locate(name, search)?.path.ok_or_else(|| {
         CliError::usage(format!("--write: `{name}` is built in and has no file")).hint(format!(
@@ -124,7 +124,7 @@ fn writable(name: &str, search: &[std::path::PathBuf]) -> Result<std::path::Path
     })
 }
 
-/// Sets the recommended keys, and leaves everything else as it stands, comments included.
+/// Writes the recommended keys to the criteria file. Everything else stays unchanged, including comments.
 fn write(file: &Path, report: &Report, quiet: bool) -> Result<(), CliError> {
     let Some((trust, threshold)) = judging::best(&report.modes) else {
         return Err(CliError::failure(

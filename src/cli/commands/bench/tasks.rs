@@ -1,4 +1,4 @@
-//! The tasks of a benchmark: those of a set, or of a file.
+//! The tasks of a benchmark, from a set or a file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::criteria;
 use crate::model::HttpClient;
 use crate::types::{ExitCode, Task};
 
-/// Where the sets are fetched from where their publishers cannot be reached.
+/// The environment variable that names a mirror to download sets from.
 const MIRROR: &str = "REFLECT_SETS_MIRROR";
 
-/// The tasks. A benchmark of some of them would not be that of the file, so each must be good.
+/// Reads the tasks. Fails at an invalid task, because a benchmark of the others would not be comparable.
 pub(super) async fn read(
     args: &BenchArgs,
     base: &Task,
@@ -83,7 +83,7 @@ fn runs_programs(entry: &Entry) -> bool {
     criteria.is_some_and(|criteria| exec::runs_programs(&criteria))
 }
 
-/// The lines of a set.
+/// Reads the lines of a set and reports how many prompts it skips.
 async fn lines(set: Set, offline: bool, quiet: bool) -> Result<Vec<u8>, CliError> {
     let published = match set.published() {
         Some(published) => published_text(&published, offline, quiet).await?,
@@ -109,7 +109,7 @@ async fn lines(set: Set, offline: bool, quiet: bool) -> Result<Vec<u8>, CliError
     Ok(lines.text.into_bytes())
 }
 
-/// The text of a set that is published elsewhere: fetched on the first use.
+/// Returns the text of a published set, downloaded on first use.
 async fn published_text(
     published: &Published,
     offline: bool,

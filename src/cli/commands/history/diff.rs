@@ -1,4 +1,4 @@
-//! `reflect history diff`: what differs between two drafts.
+//! `reflect history diff`: shows how two drafts differ.
 
 use std::io::IsTerminal as _;
 
@@ -10,8 +10,8 @@ use crate::report;
 use crate::store::{Store, short_id};
 use crate::types::{RunRecord, Version};
 
-/// The difference between two drafts, as it is printed. Without another one, the run's first draft is laid
-/// against the one that is named.
+/// Formats the difference between two drafts. Without `other`, compares the first draft of the run with
+/// `one`.
 pub(super) fn diff(
     store: &Store,
     (one, other): (&str, Option<&str>),
@@ -36,21 +36,21 @@ pub(super) fn diff(
     Ok(render(&found, (&names.0, &names.1), layout, colours))
 }
 
-/// A run, and which of its drafts is meant.
+/// A run and one of its drafts, as named on the command line.
 struct Chosen {
-    wanted: String,
+    spec: String,
     record: RunRecord,
-    /// `None` for its answer.
+    /// `None` for the answer of the run.
     number: Option<u32>,
 }
 
 impl Chosen {
-    fn read(store: &Store, wanted: &str) -> Result<Self, CliError> {
-        let (run, number) = match wanted.split_once(':') {
-            None => (wanted, None),
+    fn read(store: &Store, spec: &str) -> Result<Self, CliError> {
+        let (run, number) = match spec.split_once(':') {
+            None => (spec, None),
             Some((run, number)) => {
                 let number = number.parse().map_err(|_| {
-                    CliError::usage(format!("`{wanted}` is not a draft"))
+                    CliError::usage(format!("`{spec}` is not a draft"))
                         .hint("write `RUN:N`, for example `last:2`")
                 })?;
                 (run, Some(number))
@@ -58,26 +58,30 @@ impl Chosen {
         };
         let events = store.events(store.find(run)?)?;
         Ok(Self {
-            wanted: wanted.to_owned(),
+            spec: spec.to_owned(),
             record: RunRecord::from_events(&events),
             number,
         })
     }
 
-    /// The draft that is meant: the answer, or, of a run that has none, the best.
+    /// Returns the draft with this number. Without a number, returns the answer, or the best draft if there
+    /// is none.
     fn draft(&self) -> Result<&Version, CliError> {
         let found = match self.number {
             Some(number) => self.record.version(number),
             None => self.record.selected().or_else(|| self.record.best()),
         };
-        found.ok_or_else(|| self.lacking())
+        found.ok_or_else(|| self.missing_draft())
     }
 
     fn first(&self) -> Result<&Version, CliError> {
-        self.record.versions.first().ok_or_else(|| self.lacking())
+        self.record
+            .versions
+            .first()
+            .ok_or_else(|| self.missing_draft())
     }
 
-    fn lacking(&self) -> CliError {
+    fn missing_draft(&self) -> CliError {
         let numbers: Vec<String> = self
             .record
             .versions
@@ -86,9 +90,9 @@ impl Chosen {
             .collect();
         let error = match self.number {
             Some(number) => {
-                CliError::usage(format!("`{}`: the run has no draft {number}", self.wanted))
+                CliError::usage(format!("`{}`: the run has no draft {number}", self.spec))
             }
-            None => CliError::usage(format!("`{}`: the run selected no draft", self.wanted)),
+            None => CliError::usage(format!("`{}`: the run selected no draft", self.spec)),
         };
         if numbers.is_empty() {
             return error;

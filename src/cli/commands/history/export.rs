@@ -1,4 +1,4 @@
-//! `reflect history export`: a report on a run.
+//! `reflect history export`: writes a report on a run.
 
 use std::path::Path;
 

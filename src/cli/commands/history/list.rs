@@ -1,4 +1,4 @@
-//! `reflect history list`: a table with one line for each run.
+//! `reflect history list`: prints a table of runs.
 
 use console::{Alignment, pad_str, truncate_str};
 use jiff::tz::TimeZone;
@@ -10,10 +10,10 @@ use crate::cli::printer;
 use crate::store::{RunFilter, RunSummary, Store, short_id};
 use crate::types::ExitCode;
 
-/// How wide the table of runs is where it is not printed to a terminal.
+/// The width of the table without a terminal, in columns.
 const WIDTH: usize = 100;
 
-/// The runs that are asked for, as they are printed.
+/// Formats the matching runs.
 pub(super) fn list(args: &ListArgs, store: Option<&Store>) -> Result<String, CliError> {
     let filter = RunFilter {
         limit: Some(u32::try_from(args.limit).unwrap_or(u32::MAX)),
@@ -54,7 +54,7 @@ pub(super) fn list(args: &ListArgs, store: Option<&Store>) -> Result<String, Cli
     Ok(table(&runs))
 }
 
-/// A header, and one line for each run.
+/// Formats a header and one line per run.
 fn table(runs: &[RunSummary]) -> String {
     let width = console::Term::stdout()
         .size_checked()
@@ -75,7 +75,7 @@ fn table(runs: &[RunSummary]) -> String {
             .map_or(String::new(), |score| format!("{score:.2}"));
         let state = match (run.convergence_reason, run.exit_code) {
             (Some(reason), _) => serde_word(reason),
-            // A text that was judged, and was not good enough.
+            // An evaluated text that does not meet the criteria.
             (None, Some(ExitCode::NotMet)) => "not_met".to_owned(),
             (None, Some(_)) => "failed".to_owned(),
             (None, None) => "unfinished".to_owned(),
@@ -94,7 +94,7 @@ fn table(runs: &[RunSummary]) -> String {
     out
 }
 
-/// A word of ours as it stands in JSON.
+/// The JSON name of an enum value.
 fn serde_word(value: impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,

@@ -1,4 +1,4 @@
-//! `reflect history`: what the run log holds.
+//! `reflect history`: shows and manages the run log.
 
 mod diff;
 mod export;
@@ -40,7 +40,7 @@ pub(in crate::cli) async fn run(
             draft,
             format,
         } => {
-            let store = there(store)?;
+            let store = require(store)?;
             let events = store.events(store.find(run)?)?;
             let record = RunRecord::from_events(&events);
             match (best, draft) {
@@ -63,7 +63,7 @@ pub(in crate::cli) async fn run(
             words,
             context,
         } => diff::diff(
-            &there(store)?,
+            &require(store)?,
             (one, other.as_deref()),
             *words,
             usize::from(*context),
@@ -74,7 +74,7 @@ pub(in crate::cli) async fn run(
             format,
             output,
         } => {
-            export::export(&there(store)?, run, *format, output.as_deref())?;
+            export::export(&require(store)?, run, *format, output.as_deref())?;
             String::new()
         }
         HistoryCommand::Rm {
@@ -101,7 +101,7 @@ pub(in crate::cli) async fn run(
     Ok(ExitCode::Success)
 }
 
-/// The run log of a command that needs one.
-fn there(store: Option<Store>) -> Result<Store, CliError> {
+/// Returns the run log, or an error if there are no runs yet.
+fn require(store: Option<Store>) -> Result<Store, CliError> {
     store.ok_or_else(|| CliError::usage("no runs yet"))
 }

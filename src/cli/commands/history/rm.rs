@@ -1,4 +1,4 @@
-//! `reflect history rm`: takes runs out of the log.
+//! `reflect history rm`: deletes runs from the log.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -11,18 +11,18 @@ use crate::cli::printer;
 use crate::store::{RunFilter, Store};
 use crate::text::counted;
 
-/// The runs that are meant.
+/// The runs to delete.
 pub(super) enum Which<'a> {
-    /// These.
+    /// The named runs.
     Named(&'a [String]),
-    /// Those that began before.
+    /// Runs that started before this time.
     Before(Timestamp),
-    /// All of them, and all verdicts.
+    /// All runs and all cached verdicts.
     All,
 }
 
 impl<'a> Which<'a> {
-    /// What the flags say.
+    /// Reads the selection from the flags.
     pub(super) fn of(
         runs: &'a [String],
         older_than: Option<&str>,
@@ -35,7 +35,7 @@ impl<'a> Which<'a> {
         })
     }
 
-    /// Their ids. One that fits no run, or several, is an error, and then none is removed.
+    /// Returns the ids of the runs. A name that matches no run, or several, is an error.
     fn ids(&self, store: &Store) -> Result<Vec<Uuid>, CliError> {
         let before = match self {
             Self::Named(runs) => {
@@ -54,7 +54,7 @@ impl<'a> Which<'a> {
     }
 }
 
-/// Takes the runs out. Asks first where they are not named one by one, unless `yes`.
+/// Deletes the runs. Asks for confirmation unless each run is named or `yes` is set.
 pub(super) fn rm(
     store: Option<Store>,
     which: &Which<'_>,
@@ -73,7 +73,7 @@ pub(super) fn rm(
     let many = counted(ids.len(), "run");
     let everything = matches!(which, Which::All);
     let ask = !yes && !matches!(which, Which::Named(_)) && (everything || !ids.is_empty());
-    if ask && !agreed(&many, "the log")? {
+    if ask && !confirm(&many, "the log")? {
         return Err(CliError::usage("nothing deleted"));
     }
     store.remove(&ids)?;
@@ -86,8 +86,8 @@ pub(super) fn rm(
     Ok(())
 }
 
-/// Asks on the terminal whether so many are to be taken out of this place.
-pub(in crate::cli::commands) fn agreed(many: &str, place: &str) -> Result<bool, CliError> {
+/// Asks on the terminal whether to delete `many` entries from `place`.
+pub(in crate::cli::commands) fn confirm(many: &str, place: &str) -> Result<bool, CliError> {
     let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
     if !stderr.is_terminal() || !stdin.is_terminal() {
         return Err(

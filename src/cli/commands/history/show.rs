@@ -1,4 +1,4 @@
-//! `reflect history show`: one run.
+//! `reflect history show`: shows one run.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::report;
 use crate::store::short_id;
 use crate::types::{Candidate, Evaluation, Event, Issue, RunRecord, Stamped};
 
-/// One draft, as it is printed.
+/// Formats one draft.
 pub(super) fn one_draft(record: &RunRecord, number: Option<u32>) -> Result<String, CliError> {
     let version = number.and_then(|number| record.version(number));
     let version = version.ok_or_else(|| {
@@ -35,7 +35,7 @@ pub(super) fn one_draft(record: &RunRecord, number: Option<u32>) -> Result<Strin
     Ok(printer::with_final_newline(&version.output))
 }
 
-/// The events, one a line.
+/// Formats the events as NDJSON.
 pub(super) fn lines(events: &[Stamped]) -> Result<String, CliError> {
     let mut out = String::new();
     for event in events {
@@ -47,7 +47,7 @@ pub(super) fn lines(events: &[Stamped]) -> Result<String, CliError> {
     Ok(out)
 }
 
-/// A run for people: what was asked, each draft's verdict, how it ended, and the selected draft.
+/// Formats a run as text: the task, each draft with its verdict, and how the run ended.
 pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
     let mut out = String::new();
     for stamped in events {
@@ -105,7 +105,7 @@ pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
         }
         match &version.evaluation {
             Some(evaluation) => out.push_str(&report::critique(evaluation)),
-            // What a correction was told to fix.
+            // The issues that a correction has to fix.
             None => out.push_str(&report::critique(&Evaluation {
                 issues: named(events, version.iteration),
                 ..Evaluation::default()
@@ -139,7 +139,7 @@ pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
     printer::without_controls(&out).into_owned()
 }
 
-/// A draft that did not become a version.
+/// Formats a candidate that was not chosen.
 fn candidate_text(candidate: &Candidate) -> String {
     let score = candidate.evaluation.as_ref().map_or_else(
         || candidate.lost.clone().unwrap_or("not judged".to_owned()),
@@ -156,12 +156,12 @@ fn candidate_text(candidate: &Candidate) -> String {
     format!("\ndraft {iteration}, candidate {number}, {difference}: {score}\n{text}")
 }
 
-/// A text set apart from what is said about it.
+/// Quotes a text to set it apart from the report.
 fn quoted(text: &str) -> String {
     set_apart(text, "  | ")
 }
 
-/// Why a version was revised as it was, in the order in which it was decided.
+/// The revision strategies of a version with their reasons, in order.
 fn strategies(events: &[Stamped], version: u32) -> impl Iterator<Item = String> {
     events
         .iter()
@@ -175,7 +175,7 @@ fn strategies(events: &[Stamped], version: u32) -> impl Iterator<Item = String> 
         })
 }
 
-/// The issues that a version is known to have without a verdict.
+/// The open issues of a version without a verdict.
 fn named(events: &[Stamped], version: u32) -> Vec<Issue> {
     let last = events
         .iter()

@@ -1,4 +1,4 @@
-//! `reflect history stats`: what the loop has gained in the user's own runs.
+//! `reflect history stats`: reports how much the loop improved scores in recorded runs.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::report::thousands;
 use crate::store::{RunFilter, RunSummary, Store};
 use crate::text::plural;
 
-/// The runs with the same criteria and the same writer.
+/// Statistics of the runs with the same criteria and writer.
 #[derive(Debug, PartialEq, Serialize)]
 struct Stats {
     criteria: String,
     model: String,
-    /// Runs that ended with a score for their first and their selected version.
+    /// The number of runs with a score for both the first and the selected version.
     runs: usize,
     /// The share of runs that met the criteria.
     met: f64,
@@ -30,9 +30,9 @@ struct Stats {
     better: f64,
     /// The share of runs whose selected version scores lower than the first.
     worse: f64,
-    /// Tokens of a run, as far as they are known.
+    /// The mean tokens of a run, over the runs that report them.
     tokens: Option<f64>,
-    /// What the score gains with each 1,000 tokens.
+    /// The score gained per 1,000 tokens.
     gain_per_1000_tokens: Option<f64>,
 }
 
@@ -66,14 +66,14 @@ impl Stats {
     }
 }
 
-/// A run in which texts were written, and what it gained.
+/// A run with scores for its first and its selected version.
 struct Scored<'a> {
     run: &'a RunSummary,
     first: f64,
     score: f64,
 }
 
-/// The statistics, as they are printed.
+/// Formats the statistics.
 pub(super) fn stats(args: &StatsArgs, store: Option<&Store>) -> Result<String, CliError> {
     let since = args.since.as_deref();
     let filter = RunFilter {
@@ -96,7 +96,7 @@ pub(super) fn stats(args: &StatsArgs, store: Option<&Store>) -> Result<String, C
     Ok(table(&groups))
 }
 
-/// One for each pair of criteria and writer, the most runs first.
+/// Groups runs by criteria and writer, most runs first.
 fn groups(runs: &[RunSummary]) -> Vec<Stats> {
     let scored = runs.iter().filter(|run| run.command != "evaluate");
     let scored = scored.filter_map(|run| {

@@ -1,12 +1,12 @@
-//! Points in time as people name them in flags.
+//! Parses points in time in flags.
 
 use jiff::civil::Date;
 use jiff::{Span, Timestamp, Zoned};
 
 use crate::cli::error::CliError;
 
-/// The time that a flag names: so long ago (`30d`, `12h`), the beginning of a day here (`2026-11-21`), or a moment
-/// (RFC 3339).
+/// Parses an age (`30d`, `12h`), a date, which means its start in the local time zone (`2026-11-21`), or an
+/// RFC 3339 timestamp.
 pub(in crate::cli::commands) fn parse(flag: &str, text: &str) -> Result<Timestamp, CliError> {
     at(&Zoned::now(), text.trim()).ok_or_else(|| {
         CliError::usage(format!("{flag}: `{text}` is neither an age nor a date"))
@@ -23,7 +23,7 @@ fn at(now: &Zoned, text: &str) -> Option<Timestamp> {
         return Some(begin.timestamp());
     }
     let age: Span = text.parse().ok()?;
-    // One that is no age goes into the future.
+    // A negative age would lie in the future.
     let then = now.checked_sub(age).ok()?;
     (then < *now).then(|| then.timestamp())
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_days_and_moments_are_read() {
+    fn parses_ages_dates_and_timestamps() {
         let now = "2026-11-21T12:00:00Z".parse::<Timestamp>().unwrap();
         let now = now.to_zoned(TimeZone::UTC);
         for (text, then) in [

@@ -1,10 +1,10 @@
-//! `reflect memory learn`: what the runs in the log teach.
+//! `reflect memory learn`: derives insights from the run log.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{list, take_in};
+use super::{add_entries, list};
 use crate::cli::args::{GlobalArgs, LearnArgs};
 use crate::cli::commands::history::when;
 use crate::cli::error::CliError;
@@ -17,7 +17,7 @@ use crate::store::{RunFilter, Store};
 use crate::text::counted;
 use crate::types::{Knowledge, KnownInsight};
 
-/// Learns, and says what is new or has changed, as it is printed.
+/// Stores insights from the run log. Returns a table of the new and changed entries.
 pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<String, CliError> {
     settings::check_model(&args.model, args.llm)?;
     let since = args
@@ -41,7 +41,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
         word(&mut learned, args, global).await?;
     }
     let found = learned.len();
-    let changed = take_in(
+    let changed = add_entries(
         &mut store,
         learned.into_iter().map(Knowledge::Insight).collect(),
     )?;
@@ -60,7 +60,7 @@ pub(super) async fn learn(args: &LearnArgs, global: &GlobalArgs) -> Result<Strin
     Ok(list::table(shown, Timestamp::now()))
 }
 
-/// Lets a model word what was learned. Where it cannot, the rules' own words do.
+/// Lets a model phrase the insights. If it fails for some, they keep the wording of the rules.
 async fn word(
     learned: &mut [KnownInsight],
     args: &LearnArgs,

@@ -1,4 +1,4 @@
-//! `reflect memory list`: one line for each entry.
+//! `reflect memory list`: prints one line per entry.
 
 use console::truncate_str;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use crate::cli::printer;
 use crate::memory::{is_faded, line, matching, strength};
 use crate::types::{Knowledge, Memory};
 
-/// What is asked for, as it is printed.
+/// Formats the matching entries.
 pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, CliError> {
     let now = Timestamp::now();
     let mut shown: Vec<&Memory> = if args.words.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn list(args: &MemoryListArgs, known: &[Memory]) -> Result<String, Cl
     Ok(table(shown, now))
 }
 
-/// One line for each: its number, kind, strength, and text; only a terminal is too narrow for all of it.
+/// Formats one line per entry: its id, kind, strength and text. Truncates lines to the width of a terminal.
 pub(super) fn table<'a>(memories: impl IntoIterator<Item = &'a Memory>, now: Timestamp) -> String {
     let width = console::Term::stdout()
         .size_checked()
@@ -75,7 +75,7 @@ fn criteria(what: &Knowledge) -> Option<&str> {
     }
 }
 
-/// An entry for programs: as it is exported, and what is known of it here.
+/// Returns an entry as JSON: its exported form, with its id, dates, strength and uses.
 fn object(memory: &Memory, now: Timestamp) -> Value {
     let mut all = json!({
         "id": memory.id,

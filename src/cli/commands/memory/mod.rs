@@ -1,11 +1,11 @@
-//! `reflect memory`: what is kept for later runs.
+//! `reflect memory`: manages the facts, procedures and insights for later runs.
 
 mod learn;
 mod list;
 
 use jiff::Timestamp;
 
-use super::history::rm::agreed;
+use super::history::rm::confirm;
 use crate::cli::args::{GlobalArgs, MemoryAddCommand, MemoryCommand};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
@@ -61,7 +61,7 @@ pub(in crate::cli) async fn run(
     Ok(ExitCode::Success)
 }
 
-/// All that is kept.
+/// Reads all entries.
 fn known() -> Result<Vec<Memory>, CliError> {
     Ok(match Store::open_existing(&paths::store()?)? {
         Some(store) => store.memories()?,
@@ -69,8 +69,8 @@ fn known() -> Result<Vec<Memory>, CliError> {
     })
 }
 
-/// Takes these in, nothing twice.
-fn take_in(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanges, CliError> {
+/// Adds entries to memory, without duplicates.
+fn add_entries(store: &mut Store, all: Vec<Knowledge>) -> Result<MemoryChanges, CliError> {
     Ok(store.change_memories(Timestamp::now(), |known| merge(known, all))?)
 }
 
@@ -116,7 +116,7 @@ fn add(what: &MemoryAddCommand, quiet: bool) -> Result<(), CliError> {
         }),
     };
     let kind = given.kind();
-    let changed = take_in(&mut Store::open(&paths::store()?)?, vec![given])?;
+    let changed = add_entries(&mut Store::open(&paths::store()?)?, vec![given])?;
     if !quiet {
         printer::say(&match (changed.added.first(), changed.replaced.first()) {
             (Some(id), _) => format!("added {kind} {id}"),
@@ -127,7 +127,7 @@ fn add(what: &MemoryAddCommand, quiet: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A text that can be kept.
+/// Trims a text. Fails if it is empty or too long.
 fn checked(what: &str, text: &str) -> Result<String, CliError> {
     let text = text.trim();
     if text.is_empty() {
@@ -148,7 +148,7 @@ fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
         return Err(CliError::usage(format!("{} has no entries", input.name()))
             .hint("write one JSON object per line, for example {\"content\": \"…\", \"confidence\": 0.85}"));
     }
-    let changed = take_in(&mut Store::open(&paths::store()?)?, all)?;
+    let changed = add_entries(&mut Store::open(&paths::store()?)?, all)?;
     if !quiet {
         printer::say(&format!(
             "{} added, {} updated",
@@ -159,20 +159,20 @@ fn import(input: &Input<'_>, quiet: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What is to be removed.
+/// The entries to delete.
 enum Which<'a> {
-    /// These.
+    /// The entries with these ids.
     Named(&'a [u64]),
-    /// What is not offered any more.
+    /// Entries that have faded.
     Faded,
-    /// All of it.
+    /// All entries.
     All,
 }
 
 impl Which<'_> {
-    /// The ids, each once. One that is not there is an error, and then nothing is removed.
+    /// Returns the ids without duplicates. An unknown id is an error.
     fn ids(&self, store: Option<&Store>) -> Result<Vec<u64>, CliError> {
-        // What cannot be read can be removed, too.
+        // Read only the ids, so that unreadable entries can be deleted too.
         let known = || store.map_or_else(|| Ok(Vec::new()), Store::memory_ids);
         match self {
             Self::Named(ids) => {
@@ -194,13 +194,13 @@ impl Which<'_> {
     }
 }
 
-/// Removes it. Asks first where it is not named one by one, unless `yes`.
+/// Deletes the entries. Asks for confirmation unless each entry is named or `yes` is set.
 fn rm(which: &Which<'_>, yes: bool, quiet: bool) -> Result<(), CliError> {
     let store = Store::open_existing(&paths::store()?)?;
     let ids = which.ids(store.as_ref())?;
     let many = format!("{} {}", ids.len(), plural(ids.len(), "entry", "entries"));
     let ask = !yes && !matches!(which, Which::Named(_)) && !ids.is_empty();
-    if ask && !agreed(&many, "memory")? {
+    if ask && !confirm(&many, "memory")? {
         return Err(CliError::usage("nothing deleted"));
     }
     if let Some(mut store) = store {

@@ -1,4 +1,4 @@
-//! What the reflector says of a workflow: its nodes are the tasks.
+//! The reflector's verdict on a workflow, with its nodes as tasks.
 
 use indexmap::IndexMap;
 
@@ -11,16 +11,16 @@ use crate::reflector::{
 use crate::types::{Event as LoopEvent, ExitCode, ReflectionCriteria};
 use crate::workflow::{Event, Failure, Outcome};
 
-/// The nodes that were begun, and how each of them ended. Which others were to follow nobody knows: that depends on
-/// what these would have given.
+/// The nodes that started, and how each of them ended. Later nodes are unknown, because they depend on the
+/// results of earlier ones.
 pub(super) struct Nodes {
     criteria: ReflectionCriteria,
     /// The name of the workflow.
     name: String,
-    /// By name, what each node does.
-    begun: IndexMap<String, String>,
+    /// What each node does, by name.
+    started: IndexMap<String, String>,
     results: Vec<TaskResult>,
-    /// Why the draft of the loop under way is not good enough, if it is not.
+    /// Why the draft of the current loop does not meet the criteria, if it does not.
     unmet: Option<String>,
 }
 
@@ -29,17 +29,17 @@ impl Nodes {
         Self {
             criteria,
             name: name.to_owned(),
-            begun: IndexMap::new(),
+            started: IndexMap::new(),
             results: Vec::new(),
             unmet: None,
         }
     }
 
-    /// Takes an event in.
+    /// Records an event.
     pub(super) fn see(&mut self, event: &Event<'_>) {
         match event {
             Event::NodeStart { node, action } => {
-                self.begun
+                self.started
                     .entry((*node).to_owned())
                     .or_insert_with(|| (*action).to_owned());
                 self.unmet = None;
@@ -54,8 +54,8 @@ impl Nodes {
                 {
                     let why = || {
                         let reason = convergence_reason.map_or("", |reason| reason.describe());
-                        let said = error.as_deref().unwrap_or(reason);
-                        format!("its draft does not meet the criteria: {said}")
+                        let detail = error.as_deref().unwrap_or(reason);
+                        format!("its draft does not meet the criteria: {detail}")
                     };
                     self.unmet = (!success).then(why);
                 }
@@ -79,7 +79,7 @@ impl Nodes {
 
     /// The verdict on the workflow.
     fn assess(&self, failure: Option<&(String, Failure)>) -> PlanAssessment {
-        let tasks = self.begun.iter().map(|(node, action)| PlannedTask {
+        let tasks = self.started.iter().map(|(node, action)| PlannedTask {
             tool: Some(action.clone()),
             ..PlannedTask::new(node)
         });
@@ -90,8 +90,8 @@ impl Nodes {
         };
         let mut results = self.results.clone();
         if let Some((node, failure)) = failure {
-            // What fails before any node is the workflow's own.
-            if !self.begun.contains_key(node) {
+            // A failure before the first node belongs to the workflow.
+            if !self.started.contains_key(node) {
                 plan.tasks.push(PlannedTask::new(node));
             }
             let message = failure.message.clone();
@@ -100,18 +100,18 @@ impl Nodes {
         evaluate_plan(&plan, &results, &self.criteria)
     }
 
-    /// Says the verdict where something went wrong, and else to those who want to know more.
+    /// Prints the verdict if something failed, or with `--verbose`.
     pub(super) fn conclude(&self, outcome: &Outcome, global: &GlobalArgs) {
         if global.quiet || outcome.exit_code == ExitCode::Interrupted {
             return;
         }
-        // A fault of the file or of what it was given says nothing about the plan.
+        // An error in the file or its input says nothing about the plan.
         let failure = outcome.failure.as_ref();
         if failure.is_some_and(|(_, failure)| failure.code == ExitCode::Usage) {
             return;
         }
-        // One node is no plan: what became of it was said already.
-        if self.begun.len() < 2 && global.verbose == 0 {
+        // The result of a single node is already printed.
+        if self.started.len() < 2 && global.verbose == 0 {
             return;
         }
         let assessment = self.assess(failure);
@@ -132,7 +132,7 @@ fn failed(node: &str, message: String, category: Option<ErrorCategory>) -> TaskR
     }
 }
 
-/// What kind of failure an exit code stands for, where it says so; else what was said does.
+/// The category of a failure by its exit code; `None` if its message determines the category.
 fn category(code: ExitCode) -> Option<ErrorCategory> {
     match code {
         ExitCode::Usage => Some(ErrorCategory::Validation),
@@ -165,17 +165,17 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_tasks_and_the_one_that_failed_is_the_last() {
+    fn assesses_nodes_as_tasks() {
         let done = nodes(&["a", "b", "a"]).assess(None);
         assert_eq!((done.total, done.succeeded), (2, 2));
         assert!(done.verdict.success);
-        let mut begun = nodes(&["a"]);
-        begun.see(&Event::NodeStart {
+        let mut started = nodes(&["a"]);
+        started.see(&Event::NodeStart {
             node: "b",
             action: "http",
         });
         let failure = Failure::new(ExitCode::Provider, "the request timed out");
-        let failed = begun.assess(Some(&("b".to_owned(), failure)));
+        let failed = started.assess(Some(&("b".to_owned(), failure)));
         assert_eq!((failed.total, failed.failed), (2, 1));
         assert!(!failed.verdict.success && failed.verdict.should_replan);
         let own = Failure::new(ExitCode::Usage, "no way from here");

@@ -22,11 +22,11 @@ use crate::model::{CallReport, HttpClient, ModelError};
 use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::types::{ExitCode, Prices, Stamped, Task};
 
-/// How many plans are kept ready. With more of them, models are opened repeatedly.
-const MOST: usize = 64;
+/// The maximum number of cached plans. A full cache is cleared, and models are opened again.
+const MAX_CACHED: usize = 64;
 
-/// Tasks of up to this many bytes count as equally long, longer ones by the next power of 2: the context window of some
-/// models is set when they are opened.
+/// Tasks of up to this many bytes share an entry of the cache; longer ones are rounded up to the next power
+/// of 2. The length matters because the context window of some models is set when they are opened.
 const SHORT: usize = 8192;
 
 /// Runs tasks.
@@ -43,14 +43,14 @@ pub(super) struct Executor<'a> {
 
 /// Why a task cannot run here.
 enum Failure {
-    /// It can run nowhere.
+    /// It cannot run on any worker.
     OfTask(CliError),
     /// It may run on another worker.
     OfWorker(CliError),
 }
 
 impl From<CliError> for Failure {
-    /// A failure of the provider is this worker's.
+    /// Only a provider error belongs to this worker.
     fn from(error: CliError) -> Self {
         if error.code == ExitCode::Provider {
             Self::OfWorker(error)
@@ -119,7 +119,7 @@ impl<'a> Executor<'a> {
             Err(Failure::OfTask(error)) => {
                 journal.refuse(job.line, job.id.clone(), error.code, error.message);
             }
-            // Without a last step the task goes back to the server.
+            // Without a final step, the task goes back to the server.
             Err(Failure::OfWorker(error)) => {
                 if self.worker.fails(&job, &error.message) {
                     printer::report(&error);
@@ -176,18 +176,18 @@ impl<'a> Executor<'a> {
         }
         let mut compared = None;
         if let Some(store) = &self.store {
-            // A run whose task is another worker's by now ends there, and is recorded there.
+            // If another worker has taken over the task, the run ends and is recorded there.
             journal.hold().await;
             let is_new = |run_id: &Uuid| store.lock().find(&run_id.to_string()).is_err();
-            // Recorded as a whole at the end: until then, its journal is on the server. It is in the log already if
-            // this worker was stopped just before the task ended.
+            // Record the whole run at the end: until then, its journal is on the server. The log already has
+            // the run if this worker stopped just before the task ended.
             if record.run_id.as_ref().is_some_and(is_new) {
                 let mut log = RunLog::new(store.clone());
                 for event in &kept.0 {
                     log.on_event(event);
                 }
             }
-            // Compared here, where the log is. The batch has the memory.
+            // Compare runs here, where the log is. The batch stores the memory.
             if let Some(run_id) = record.run_id.filter(|_| !task.remembered.is_empty()) {
                 compared = recall::compared(&store.lock(), run_id).unwrap_or_else(|error| {
                     printer::say(&format!(
@@ -201,14 +201,14 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// The loop of a task, with these models.
+    /// Builds the loop of a task with these models.
     fn build(
         &self,
         ready: &Ready,
         models: impl FnOnce(Opened) -> Opened,
     ) -> Result<Loop, CliError> {
         let plan = &ready.plan;
-        // No cache without a store: in memory it would grow with every task.
+        // Cache verdicts only in a store: an in-memory cache would grow with every task.
         let cache = self.store.as_ref();
         let cache = cache.and_then(|store| store::verdicts(&plan.criteria, Some(store)));
         let built = models(ready.opened.clone())
@@ -221,7 +221,7 @@ impl<'a> Executor<'a> {
         Ok(built)
     }
 
-    /// A plan made ready, once.
+    /// Returns the prepared plan, from the cache if possible.
     async fn ready(&self, plan: &JobPlan, task: &Task) -> Result<Arc<Ready>, Failure> {
         let length = serde_json::to_string(task).map_or(0, |text| text.len());
         let length = length.max(SHORT).next_power_of_two();
@@ -230,9 +230,9 @@ impl<'a> Executor<'a> {
         if let Some(known) = ready.get(&key) {
             return Ok(Arc::clone(known));
         }
-        // Failures are not kept: what is missing now may be there for the next task.
+        // Do not cache failures: what is missing now may be available for the next task.
         let made = Arc::new(self.prepare(plan, length).await?);
-        if ready.len() >= MOST {
+        if ready.len() >= MAX_CACHED {
             ready.clear();
         }
         ready.insert(key, Arc::clone(&made));
@@ -256,7 +256,7 @@ impl<'a> Executor<'a> {
         let own = settings::worker(self.global)?;
         let mut plan = setup::of_task(own, setup, criteria, loop_settings.clone())?;
         let quiet = self.global.quiet;
-        // If programs may run, they only fail because they are missing on this worker.
+        // If programs may run, an error means that one is missing on this worker.
         let allowed = self.args.allow_exec;
         let of_program = |error| {
             if allowed {
@@ -291,7 +291,7 @@ impl<'a> Executor<'a> {
         let longest = Task::new("x".repeat(length));
         let opened = models::open_on(client, &plan, &longest, None, quiet).await?;
         let prices = setup::prices(setup, &plan.config);
-        // Decided and reported once, and not with every task.
+        // Decide and report this once per plan, not per task.
         let max_cost = prices::limit(&plan, &prices, opened.asked(&plan), quiet)?;
         plan.resolved.settings.loop_settings.max_cost = max_cost;
         Ok(Ready {

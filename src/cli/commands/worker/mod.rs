@@ -1,4 +1,4 @@
-//! `reflect worker`: does the tasks that batches hand in at a Restate server.
+//! `reflect worker`: runs the tasks that batches submit to a Restate server.
 
 #[cfg(feature = "restate")]
 mod executor;
@@ -15,18 +15,18 @@ use crate::cli::args::{GlobalArgs, WorkerArgs};
 #[cfg(not(feature = "restate"))]
 use crate::cli::error::CliError;
 
-/// This build cannot do it.
+/// The error of a build without Restate.
 #[cfg(not(feature = "restate"))]
 pub(super) fn not_built() -> CliError {
     CliError::usage("this build of reflect knows no Restate")
         .hint("build it with `cargo install --path . --features restate`, or share the tasks out with `reflect batch --shard`")
 }
 
-/// Says that it cannot be done.
+/// Fails, because this build has no Restate.
 #[cfg(not(feature = "restate"))]
 #[expect(
     clippy::unused_async,
-    reason = "the same signature as where it can be done"
+    reason = "the same signature as with the feature"
 )]
 pub(in crate::cli) async fn run(
     _: &WorkerArgs,

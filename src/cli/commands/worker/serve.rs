@@ -163,7 +163,7 @@ fn warnings(args: &WorkerArgs, address: &str) -> Vec<String> {
     warnings
 }
 
-/// Why a server cannot be used, with a hint.
+/// Converts an engine error into a CLI error with a hint.
 pub(in crate::cli::commands) fn unusable(error: &EngineError) -> CliError {
     let hint = match error {
         EngineError::Unreachable(..) => {
