@@ -29,7 +29,6 @@ pub(super) fn is_dumb() -> bool {
 ///
 /// `indicatif` also assumes that the drawing keeps its number of rows. It fills each row to the end, so the
 /// terminal sees a single line, which most terminals wrap again when resized.
-/// all of them are one line to the terminal, which most terminals break anew for another width.
 #[derive(Debug)]
 struct Resting<T> {
     terminal: T,

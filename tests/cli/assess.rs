@@ -176,7 +176,7 @@ fn errors_in_a_file_show_their_position() {
 }
 
 #[test]
-fn the_schema_accepts_what_is_parsed() {
+fn the_schema_accepts_valid_input() {
     let schema = Test::new()
         .args(["assess", "--schema"])
         .stderr("")

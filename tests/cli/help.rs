@@ -60,7 +60,7 @@ fn version() {
 }
 
 #[test]
-fn wrong_usage() {
+fn usage_errors() {
     let cases: [(&[&str], &str); 10] = [
         (&[], "Usage: reflect"),
         (&["drafft", "x"], "draft"),

@@ -199,7 +199,7 @@ fn facts_and_procedures_are_evidence_and_procedures_are_counted() {
 }
 
 #[test]
-fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
+fn a_setting_enables_memory_a_flag_disables_it_and_a_dry_run_shows_it() {
     let ran = draft(&usual_server(), Protocol::OpenAi).run();
     remember_brevity(&ran);
     let config = ["--config", "reflect.toml"];

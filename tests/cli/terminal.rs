@@ -673,7 +673,7 @@ fn without_a_terminal_nothing_starts() {
 }
 
 #[test]
-fn yes_asks_nothing() {
+fn yes_turns_questions_off() {
     for flag in ["-y", "--yes", "--no-input"] {
         draft(&usual_server(), Protocol::Ollama)
             .args(["-i", flag])

@@ -71,7 +71,7 @@ impl Person {
     /// Returns a decider at the terminal of this process if `--interactive` is set. `cancel` ends the run.
     ///
     /// # Errors
-    /// If there is no terminal to ask at.
+    /// If there is no terminal.
     pub(super) fn if_wanted(
         asking: &AskingArgs,
         cancel: &CancellationToken,

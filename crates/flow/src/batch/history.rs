@@ -234,28 +234,28 @@ mod tests {
         }
     }
 
-    fn told(rows: impl IntoIterator<Item = Row>) -> (BatchHistory, Tally) {
-        let mut chronicle = BatchHistory::new("tasks", Some("openai:test".to_owned()));
+    fn history_of(rows: impl IntoIterator<Item = Row>) -> (BatchHistory, Tally) {
+        let mut history = BatchHistory::new("tasks", Some("openai:test".to_owned()));
         let mut tally = Tally::default();
         for row in rows {
-            chronicle.add(&row, Timestamp::UNIX_EPOCH);
+            history.add(&row, Timestamp::UNIX_EPOCH);
             tally.count(row.status, ExitCode::Success);
         }
-        (chronicle, tally)
+        (history, tally)
     }
 
     #[test]
     fn the_verdict_counts_all_tasks_and_keeps_the_latest() {
         let early = (0..50).map(|line| row(line, Status::Failed, Some(ErrorCategory::Network)));
         let late = (50..6000).map(|line| row(line, Status::Met, None));
-        let (chronicle, tally) = told(early.chain(late));
-        assert_eq!((chronicle.seen(), chronicle.latest.len()), (6000, MOST));
-        let verdict = chronicle.assess(&tally, 6000, &ReflectionCriteria::default());
+        let (history, tally) = history_of(early.chain(late));
+        assert_eq!((history.seen(), history.latest.len()), (6000, MOST));
+        let verdict = history.assess(&tally, 6000, &ReflectionCriteria::default());
         assert_eq!((verdict.total, verdict.failed), (6000, 50));
         assert!(verdict.verdict.success && verdict.patterns.is_empty());
-        assert_eq!(chronicle.runs().next(), Some(Uuid::from_u128(5999)));
+        assert_eq!(history.runs().next(), Some(Uuid::from_u128(5999)));
         // Tasks that never started are incomplete.
-        let verdict = chronicle.assess(&tally, 9000, &ReflectionCriteria::default());
+        let verdict = history.assess(&tally, 9000, &ReflectionCriteria::default());
         assert_eq!(verdict.incomplete, 3000);
         assert!(!verdict.verdict.success);
     }
@@ -263,13 +263,13 @@ mod tests {
     #[test]
     fn an_invalid_line_does_not_count_against_the_writer() {
         let rows = (0..3).map(|line| Row::invalid(line, None, "it is no JSON".to_owned()));
-        let (chronicle, tally) = told(rows);
+        let (history, tally) = history_of(rows);
         let criteria = ReflectionCriteria::default();
-        let verdict = chronicle.assess(&tally, 3, &criteria);
+        let verdict = history.assess(&tally, 3, &criteria);
         let types: Vec<PatternType> = verdict.patterns.iter().map(|it| it.pattern_type).collect();
         assert!(!types.contains(&PatternType::ToolFailure), "{types:?}");
         assert!(types.contains(&PatternType::LowSuccessRate), "{types:?}");
-        let learned = chronicle.insights(&criteria);
+        let learned = history.insights(&criteria);
         assert!(
             learned
                 .iter()
@@ -283,20 +283,22 @@ mod tests {
         let mut fixed = row(2, Status::Met, None);
         fixed = row(2, Status::Failed, timeout).then("shorter".to_owned(), fixed);
         assert_eq!(fixed.attempts, 2);
-        let again = told([fixed.clone(), row(3, Status::Met, None)]).0.again();
+        let again = history_of([fixed.clone(), row(3, Status::Met, None)])
+            .0
+            .again();
         assert_eq!((again.tasks, again.fixed), (1, 1));
-        let (chronicle, tally) = told([
+        let (history, tally) = history_of([
             row(0, Status::NotMet, None),
             row(1, Status::Failed, timeout),
             fixed,
         ]);
         let criteria = ReflectionCriteria::default();
-        let verdict = chronicle.assess(&tally, 3, &criteria);
+        let verdict = history.assess(&tally, 3, &criteria);
         assert!(!verdict.verdict.success && verdict.verdict.should_replan);
         assert_eq!((verdict.succeeded, verdict.failed), (1, 2));
         let types: Vec<PatternType> = verdict.patterns.iter().map(|it| it.pattern_type).collect();
         assert!(types.contains(&PatternType::RepeatedErrors), "{types:?}");
-        let learned = chronicle.insights(&criteria);
+        let learned = history.insights(&criteria);
         let helped = learned
             .iter()
             .find(|(insight, _)| insight.text.starts_with("trying again helped"));

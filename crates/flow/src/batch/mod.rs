@@ -7,8 +7,6 @@
 //! tells the reflector how the tasks ended.
 //!
 //! Memory grows by 16 bytes per task, for its id. No text is kept except the errors of the latest tasks.
-//! What grows with the number of tasks is 16 bytes for each id, to know it again; no text is kept, but for the errors
-//! of the latest tasks.
 
 mod check;
 #[cfg(feature = "restate")]
