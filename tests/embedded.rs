@@ -1,12 +1,12 @@
-//! The embedded model on its real weights: compared with llama.cpp, and tried in all its ways.
+//! Tests the embedded model with real weights: compared with llama.cpp, and in all its features.
 //!
-//! The weights (98 MB) are fetched once, by the program's own code. Where they cannot be had the tests
-//! say so and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
+//! The program's own code downloads the weights (98 MB) once. If that is impossible, the tests print a
+//! message and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
 #![cfg(feature = "embedded")]
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
-    reason = "helpers of tests, and a test that is skipped says so"
+    reason = "test helpers, and messages about skipped tests"
 )]
 
 use std::num::NonZeroUsize;
@@ -25,12 +25,12 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-/// Where weights stay between runs of the tests.
+/// Returns the folder that keeps the weights between test runs.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("models")
 }
 
-/// The weights. `None`, with a message on stderr, if they cannot be downloaded.
+/// Returns the weights. `None`, with a message on stderr, if they cannot be downloaded.
 async fn weights() -> Option<PathBuf> {
     static WEIGHTS: OnceCell<Option<PathBuf>> = OnceCell::const_new();
     WEIGHTS
@@ -116,16 +116,16 @@ struct RecordedPrompt {
     name: String,
     messages: Vec<Message>,
     tokens: Vec<u32>,
-    /// By the weights as they are, with llama.cpp's rounding of what they are multiplied with.
+    /// With the original weights and llama.cpp's rounding of activations.
     top: Vec<Candidate>,
-    /// By the same weights as floats, without that rounding.
+    /// With the same weights as floats, without that rounding.
     exact: Vec<Candidate>,
 }
 
 #[derive(Deserialize)]
 struct Candidate {
     id: u32,
-    /// `None` for a part of a character, of which llama.cpp's server does not tell it.
+    /// `None` for part of a character, which llama.cpp's server does not report.
     logprob: Option<f64>,
 }
 
@@ -137,7 +137,7 @@ fn record() -> Vec<RecordedPrompt> {
 }
 
 #[tokio::test]
-async fn token_ids_are_those_of_llama_cpp() {
+async fn token_ids_agree_with_llama_cpp() {
     let Some(model) = model().await else { return };
     for prompt in record() {
         let request = ChatRequest::new(Purpose::Write, prompt.messages);
@@ -147,7 +147,7 @@ async fn token_ids_are_those_of_llama_cpp() {
 }
 
 #[tokio::test]
-async fn the_next_token_is_that_of_llama_cpp() {
+async fn the_next_token_agrees_with_llama_cpp() {
     let Some(mut engine) = engine().await else {
         return;
     };
@@ -177,7 +177,7 @@ async fn the_next_token_is_that_of_llama_cpp() {
 }
 
 #[tokio::test]
-async fn a_kept_beginning_gives_the_same_as_a_full_run() {
+async fn a_cached_prefix_gives_the_same_logits_as_a_full_run() {
     let Some(mut engine) = engine().await else {
         return;
     };
@@ -185,14 +185,14 @@ async fn a_kept_beginning_gives_the_same_as_a_full_run() {
     let prompts = record();
     let long = prompts.iter().find(|p| p.name == "long english").unwrap();
     let full = engine.eval(&long.tokens, &stop).unwrap().to_vec();
-    // One by one, a few, and many at the end: each way of computing meets each other.
+    // One, a few, and many tokens at the end, so that every code path is compared.
     for kept in [long.tokens.len() - 1, long.tokens.len() - 4, 300, 256, 1] {
         engine.truncate(kept);
         assert_eq!(engine.len(), kept);
         let again = engine.eval(&long.tokens[kept..], &stop).unwrap();
         assert_close(again, &full);
     }
-    // A fork goes its own way and leaves the other as it was.
+    // A fork continues independently.
     engine.truncate(100);
     let mut fork = engine.fork();
     fork.eval(&[5, 6, 7], &stop).unwrap();
@@ -209,7 +209,7 @@ fn assert_close(a: &[f32], b: &[f32]) {
 }
 
 #[tokio::test]
-async fn an_engine_says_what_does_not_fit_and_stops_when_asked() {
+async fn an_engine_rejects_what_does_not_fit_and_can_be_stopped() {
     let Some(mut engine) = engine().await else {
         return;
     };
@@ -234,7 +234,7 @@ async fn an_engine_says_what_does_not_fit_and_stops_when_asked() {
 }
 
 #[tokio::test]
-async fn several_threads_give_the_same() {
+async fn several_threads_give_the_same_result() {
     let Some(weights) = weights().await else {
         return;
     };
@@ -253,7 +253,7 @@ async fn several_threads_give_the_same() {
 }
 
 #[tokio::test]
-async fn a_later_call_reuses_what_either_slot_holds() {
+async fn a_later_call_reuses_the_cache_of_either_slot() {
     let Some(model) = model().await else { return };
     let text = "Write one sentence about the sea.";
     let first = ask(&model, request(text, greedy(12))).await;
@@ -262,12 +262,12 @@ async fn a_later_call_reuses_what_either_slot_holds() {
     assert_eq!(first.usage.completion, Some(12));
     assert_eq!(first.end, Some(EndReason::Length));
 
-    // The same again: all but the last token is there, and the answer is the same.
+    // The same prompt again: all but the last token is cached, and the reply is the same.
     let again = ask(&model, request(text, greedy(12))).await;
     assert_eq!(again.usage.cached, Some(prompt - 1));
     assert_eq!(again.text, first.text);
 
-    // What was written is there, too, when the conversation goes on.
+    // The reply is cached too when the conversation continues.
     let mut next = request(text, greedy(4));
     next.messages
         .push(Message::new(Role::Assistant, &first.text));
@@ -280,7 +280,7 @@ async fn a_later_call_reuses_what_either_slot_holds() {
         first.text
     );
 
-    // The other slot is empty; what the first one holds serves it as well.
+    // The other slot is empty, so the cache of the first one is used.
     let mut judge = request(text, greedy(12));
     judge.purpose = Purpose::Judge;
     let judge = ask(&model, judge).await;
@@ -296,12 +296,12 @@ async fn a_dropped_stream_stops_the_work() {
         loop {
             match stream.next().await.unwrap().unwrap() {
                 ChatEvent::Text(_) => break,
-                ChatEvent::End(_) => panic!("it ended early"),
+                ChatEvent::End(_) => panic!("the stream ended early"),
                 _ => {}
             }
         }
     }
-    // The model is free again at once, not after 2000 tokens.
+    // The model is free again immediately, not after 2000 tokens.
     let start = std::time::Instant::now();
     let reply = ask(&model, request("Hi", greedy(1))).await;
     assert_eq!(reply.usage.completion, Some(1));
@@ -309,7 +309,7 @@ async fn a_dropped_stream_stops_the_work() {
 }
 
 #[tokio::test]
-async fn sampling_is_repeatable_and_obeys_its_limits() {
+async fn sampling_is_reproducible_and_respects_its_limits() {
     let Some(model) = model().await else { return };
     let text = "Tell me a story about a crab.";
     let sampled = |seed, temperature, top_p| {
@@ -326,7 +326,7 @@ async fn sampling_is_repeatable_and_obeys_its_limits() {
     let one = ask(&model, sampled(1, 1.5, 1.0)).await.text;
     assert_eq!(ask(&model, sampled(1, 1.5, 1.0)).await.text, one);
     assert_ne!(ask(&model, sampled(2, 1.5, 1.0)).await.text, one);
-    // A nucleus of next to nothing is the likeliest token, and so is no heat at all.
+    // A tiny nucleus gives the most likely token, like temperature 0.
     let greedy = ask(&model, request(text, greedy(16))).await.text;
     assert_eq!(ask(&model, sampled(3, 1.5, 1e-6)).await.text, greedy);
     assert_ne!(one, greedy);
@@ -353,7 +353,7 @@ async fn log_probabilities_come_with_alternatives() {
 }
 
 #[tokio::test]
-async fn an_answer_under_a_schema_is_valid() {
+async fn a_reply_with_a_schema_is_valid() {
     let Some(model) = model().await else { return };
     let schema = json!({
         "type": "object",
@@ -389,7 +389,7 @@ async fn an_answer_under_a_schema_is_valid() {
 }
 
 #[tokio::test]
-async fn a_schema_that_cannot_be_enforced_is_said_and_left_out() {
+async fn an_unenforceable_schema_is_reported_and_ignored() {
     let Some(model) = model().await else { return };
     let mut request = request("Hi", greedy(2));
     request.schema = Some(Arc::new(ResponseSchema::new(
@@ -409,7 +409,7 @@ async fn a_schema_that_cannot_be_enforced_is_said_and_left_out() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_does_not_fit_is_refused_with_figures() {
+async fn a_too_long_prompt_is_rejected_with_token_counts() {
     let Some(model) = model().await else { return };
     let text = "word ".repeat(3000);
     let (_, outcome) = complete(&model, request(&text, greedy(1)), |_| {}).await;
@@ -417,12 +417,12 @@ async fn a_prompt_that_does_not_fit_is_refused_with_figures() {
     assert_eq!(error.class, ErrorClass::ContextTooLong);
     assert!(error.message.contains("window 2048"), "{error}");
     assert!(error.message.contains("the prompt has 30"), "{error}");
-    // The model is of use afterwards.
+    // The model is still usable afterwards.
     ask(&model, request("Hi", greedy(1))).await;
 }
 
 #[tokio::test]
-async fn an_answer_ends_where_the_window_does() {
+async fn a_reply_ends_at_the_end_of_the_window() {
     let Some(weights) = weights().await else {
         return;
     };
@@ -433,12 +433,12 @@ async fn an_answer_ends_where_the_window_does() {
     let reply = ask(&model, request("Tell a long story.", greedy(500))).await;
     assert_eq!(reply.end, Some(EndReason::Length));
     let usage = reply.usage;
-    // The last token needs no place of its own.
+    // The last token needs no slot in the window.
     assert_eq!(usage.prompt.unwrap() + usage.completion.unwrap(), 49);
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_model_is_refused_in_words() {
+async fn a_file_that_is_not_a_model_is_rejected_with_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.gguf");
     let outcome = |path: PathBuf| async {

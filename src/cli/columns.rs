@@ -1,12 +1,12 @@
-//! Text in the columns of a terminal, where some characters take two and some none.
+//! Text layout in terminal columns. Some characters take two columns and some take none.
 
 use console::{measure_text_width, truncate_str};
 
-/// The fewest columns that text is laid out in: in less, nothing can be read.
+/// The minimum layout width in columns. Narrower text is unreadable.
 const FEWEST: usize = 10;
 
-/// A line in rows of at most so many columns, broken at blanks; only a word that is longer than a row is cut.
-/// Empty for a blank line.
+/// Wraps a line at spaces into rows of at most `width` columns. Only a word longer than a row is split.
+/// Returns no rows for a blank line.
 pub(super) fn rows(line: &str, width: usize) -> Vec<&str> {
     let width = width.max(FEWEST);
     let mut rows = Vec::new();
@@ -26,10 +26,11 @@ pub(super) fn rows(line: &str, width: usize) -> Vec<&str> {
     rows
 }
 
-/// What stands between the parts of a line.
+/// The separator between the parts of a line.
 pub(super) const BETWEEN: &str = " · ";
 
-/// Parts one after the other, in rows of at most so many columns. Only a part that is longer than a row is broken.
+/// Lays out parts one after the other in rows of at most `width` columns. Only a part longer than a row is
+/// split.
 pub(super) fn flow<'p>(parts: impl IntoIterator<Item = &'p str>, width: usize) -> Vec<String> {
     let mut flowing: Vec<String> = Vec::new();
     for part in parts {
@@ -46,7 +47,7 @@ pub(super) fn flow<'p>(parts: impl IntoIterator<Item = &'p str>, width: usize) -
     flowing
 }
 
-/// A text with a mark before each line.
+/// Prefixes each line of a text with a mark.
 pub(super) fn set_apart(text: &str, mark: &str) -> String {
     let lines = text.trim_end().lines();
     let marked: Vec<String> = lines
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_broken_at_blanks() {
+    fn lines_wrap_at_spaces() {
         assert_eq!(
             rows("three is a longer line than fits", 20),
             ["three is a longer", "line than fits"]
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_stay_together_as_far_as_they_fit() {
+    fn parts_share_a_row_if_they_fit() {
         let parts = ["score 0.86", "meets the criteria", "0.3 s"];
         assert_eq!(
             flow(parts, 31),
@@ -100,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_row_fits_and_nothing_is_lost(
+        fn every_row_fits_and_no_text_is_lost(
             line in "([a-z漢🦀é]{0,14}[ ]{0,2}){0,8}", width in 0_usize..40
         ) {
             let rows = rows(&line, width);

@@ -1,4 +1,4 @@
-//! Differences between texts as they are shown on a terminal.
+//! Differences between texts, for a terminal.
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use super::printer;
 use crate::report::{self, Block, Change, Diff, Piece};
 use crate::types::Version;
 
-/// Lines around a place that differs, where nobody says how many.
+/// The default number of context lines around a change.
 const AROUND: usize = 3;
 
 /// How a difference is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Old lines, then new ones, as `diff -u` has it.
+    /// Old lines, then new ones, like `diff -u`.
     Lines,
-    /// Every line once, with `[-old-]` and `{+new+}` words in it.
+    /// Every line once, with changed words marked `[-old-]` and `{+new+}`.
     Words,
 }
 
-/// The styles of a difference; none of them without colours.
+/// The styles of a diff; all plain if colours are off.
 struct Styles {
     name: Style,
     place: Style,
@@ -40,7 +40,7 @@ impl Styles {
     }
 }
 
-/// What differs between two versions of a run, with colours if standard error has them.
+/// Renders the changes between two versions of a run, with colours if stderr supports them.
 pub(super) fn of_versions(old: &Version, new: &Version) -> String {
     let found = report::diff(&old.output, &new.output, AROUND);
     let name = |version: &Version| format!("draft {}", version.iteration);
@@ -49,7 +49,7 @@ pub(super) fn of_versions(old: &Version, new: &Version) -> String {
         return format!("{} and {} are the same\n", names.0, names.1);
     }
     let colours = console::colors_enabled_stderr();
-    // With colors, only the words that changed stand out. Without, marks in the text would be harder to read.
+    // With colours, only the changed words stand out. Without them, marks in the text would be hard to read.
     let layout = if colours {
         Layout::Words
     } else {
@@ -58,7 +58,7 @@ pub(super) fn of_versions(old: &Version, new: &Version) -> String {
     render(&found, (&names.0, &names.1), layout, colours)
 }
 
-/// The difference between texts of these names; empty where there is none.
+/// Renders the diff of two named texts; empty if they are equal.
 pub(super) fn render(
     diff: &Diff<'_>,
     (old, new): (&str, &str),
@@ -111,7 +111,8 @@ pub(super) fn render(
     out.0
 }
 
-/// Lines as `diff -u` names them, from 1: the first, and how many; of none the one before.
+/// Formats a line range like `diff -u`: first line (from 1) and count. An empty range names the line before
+/// it.
 fn lines(range: &Range<usize>) -> String {
     match range.len() {
         0 => format!("{},0", range.start),
@@ -120,11 +121,11 @@ fn lines(range: &Range<usize>) -> String {
     }
 }
 
-/// What is shown, as it comes about.
+/// The output under construction.
 struct Out(String);
 
 impl Out {
-    /// Text of a model or file, in this style, without control characters.
+    /// Adds text of a model or file in this style, without control characters.
     fn put(&mut self, style: Option<&Style>, text: &str) {
         let text = printer::without_controls(text);
         match style {
@@ -147,7 +148,7 @@ impl Out {
         }
     }
 
-    /// One text of two that are alike, with what is only in it standing out.
+    /// Adds one side of two similar texts, with its own parts highlighted.
     fn side(&mut self, pieces: &[Piece<'_>], change: Change, style: &Style, sign: &str) {
         let strong = style.clone().reverse();
         self.put(Some(style), sign);
@@ -168,7 +169,7 @@ impl Out {
         self.0.push('\n');
     }
 
-    /// Words, some of them between marks. A style ends with its line.
+    /// Adds words, some of them between marks. Styles do not continue across lines.
     fn words(&mut self, words: &[(&Style, &str, &str, &str)]) {
         for (style, before, text, after) in words {
             let marked = format!("{before}{text}{after}");
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_shown_of_what_is_the_same_and_no_control_character() {
+    fn equal_texts_render_empty_and_control_characters_are_escaped() {
         assert_eq!(
             render(&diff(OLD, OLD, 3), ("a", "b"), Layout::Lines, true),
             ""

@@ -1,4 +1,4 @@
-//! The user's own editor.
+//! The user's editor.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use super::error::CliError;
 use super::{interrupt, paths, printer};
 
-/// The editor where the user names none.
+/// The editor if neither `VISUAL` nor `EDITOR` is set.
 const FALLBACK: &str = if cfg!(windows) { "notepad" } else { "vi" };
 
-/// Lets the user edit a file: in `$VISUAL`, else `$EDITOR`, else `vi` (Windows: `notepad`). A variable that is set
-/// to nothing counts as not set. Waits until the editor is closed.
+/// Opens a file in `$VISUAL`, else `$EDITOR`, else `vi` (Windows: `notepad`), and waits until the editor
+/// exits. An empty variable counts as unset.
 ///
 /// # Errors
-/// If the editor cannot be started, or says that it failed.
+/// If the editor cannot be started or exits with an error.
 pub(super) fn edit(file: &Path) -> Result<(), CliError> {
     let (variable, text) = ["VISUAL", "EDITOR"]
         .into_iter()
@@ -24,12 +24,12 @@ pub(super) fn edit(file: &Path) -> Result<(), CliError> {
         Some(name) => format!("`{name}` is `{text}`"),
         None => "set `VISUAL` or `EDITOR` to your editor".to_owned(),
     };
-    // An editor is often named with its flags: `code --wait`.
+    // The variable often includes flags: `code --wait`.
     let words = shlex::split(&text).unwrap_or_default();
     let Some((program, arguments)) = words.split_first() else {
         return Err(CliError::usage("invalid command line of the editor").hint(hint()));
     };
-    // Ctrl-C in an editor is the editor's.
+    // While the editor runs, Ctrl-C belongs to it.
     let held = interrupt::hold();
     let status = Command::new(program)
         .args(arguments)
@@ -71,13 +71,13 @@ pub(super) fn write_prompt(text: &str) -> Result<String, CliError> {
     Ok(text.trim().to_owned())
 }
 
-/// Lets the user edit a text in the editor; `None` if it is as it was. A line break at the end, which editors add,
-/// is none of the text unless there was one.
+/// Opens a text in the editor; returns `None` if it is unchanged. Drops the final line break that editors
+/// add, unless the text had one.
 ///
-/// If the result is dropped before the editor is closed, what is written stays in a file, which is named.
+/// If the future is dropped before the editor exits, the edited text stays in a file and a message names it.
 ///
 /// # Errors
-/// If there is no place for the file, the editor cannot be started, or it says that it failed.
+/// If the file cannot be created, or the editor cannot be started or fails.
 pub(super) async fn edit_text(text: &str) -> Result<Option<String>, CliError> {
     let failed = |error: std::io::Error| {
         CliError::failure(format!("cannot pass the draft to the editor: {error}"))
@@ -93,7 +93,7 @@ pub(super) async fn edit_text(text: &str) -> Result<Option<String>, CliError> {
     let mut unfinished = Unfinished(Some(file.path().to_owned()));
     let edited = tokio::task::spawn_blocking(move || {
         edit(file.path())?;
-        // Many an editor puts another file in its place.
+        // Many editors replace the file.
         std::fs::read_to_string(file.path()).map_err(failed)
     });
     let edited = edited.await.map_err(|error| failed(error.into()))?;
@@ -105,7 +105,7 @@ pub(super) async fn edit_text(text: &str) -> Result<Option<String>, CliError> {
     }))
 }
 
-/// A file that somebody is editing. Says where it is if nobody waits for it any more.
+/// A file open in the editor. Reports its path if the run ends before the editor does.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {
@@ -119,7 +119,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Where the editor is typed into: the terminal also where standard input is a pipe.
+/// The editor's stdin: the terminal, even if stdin is a pipe.
 fn keys() -> Stdio {
     if std::io::stdin().is_terminal() {
         return Stdio::inherit();
@@ -128,7 +128,7 @@ fn keys() -> Stdio {
     terminal.map_or_else(|_| Stdio::inherit(), Stdio::from)
 }
 
-/// Where the editor draws: on the terminal also where standard output is a pipe, which it would draw into.
+/// The editor's stdout: the terminal, even if stdout is a pipe.
 fn screen() -> Stdio {
     if std::io::stdout().is_terminal() {
         return Stdio::inherit();

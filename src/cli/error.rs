@@ -5,23 +5,24 @@ use crate::model::ModelError;
 use crate::source::SourceError;
 use crate::types::ExitCode;
 
-/// A command that failed: what went wrong, what to do about it, and the exit code.
+/// The failure of a command: message, hint and exit code.
 #[derive(Debug)]
 pub(super) struct CliError {
     pub(super) code: ExitCode,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// The place in a file that is at fault, for those who see colours; `message` shows it without.
+    /// The position of the error in a file, for rendering with colours. `message` contains it without
+    /// colours.
     source: Option<SourceError>,
 }
 
 impl CliError {
-    /// Wrong flags, configuration or criteria.
+    /// Creates an error about flags, configuration or criteria.
     pub(super) fn usage(message: impl Into<String>) -> Self {
         Self::new(ExitCode::Usage, message)
     }
 
-    /// A failure of ours or of the machine.
+    /// Creates an internal or system error.
     pub(super) fn failure(message: impl Into<String>) -> Self {
         Self::new(ExitCode::Failure, message)
     }
@@ -35,8 +36,8 @@ impl CliError {
         }
     }
 
-    /// As `Display`, behind the word `error`, with colours if there are any. Those are the only control
-    /// characters in it.
+    /// Renders the message with colours if it has a source position, without the word `error`. Colour codes
+    /// are its only control characters.
     pub(super) fn coloured(&self) -> Option<String> {
         let mut text = self.source.as_ref()?.render(true);
         if let Some(hint) = &self.hint {
@@ -81,7 +82,7 @@ impl From<BuildError> for CliError {
 
 impl From<SourceError> for CliError {
     fn from(error: SourceError) -> Self {
-        // The rendered form begins with a word that every message of ours begins with.
+        // `printer` adds the prefix `error: ` to every message.
         let text = error.render(false);
         Self {
             source: Some(error),

@@ -1,4 +1,4 @@
-//! Leave to run the programs that criteria name: asked for before anything else is done.
+//! Permission to run the programs that criteria name. It is checked before anything else happens.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,13 +12,14 @@ use crate::sandbox::{Language, check_interpreter, check_program};
 use crate::types::{CommandConfig, Criteria, Criterion, Evaluator, Origin, ScriptConfig};
 use crate::workflow::{self, ProgramKind};
 
-/// The most lines of one script that are shown.
+/// The maximum number of lines of a script to show.
 const MAX_LINES: usize = 100;
 
-/// What the criteria of this run may use: nothing, where nothing is judged by them. `allowed` is the user's word for this call.
+/// Returns the tools that the criteria of this run may use; none if the run evaluates nothing. `allowed` is
+/// `--allow-exec`.
 ///
 /// # Errors
-/// If they run programs that nobody has allowed, or that are not there.
+/// If they run programs without permission, or programs that do not exist.
 pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
     if !plan.judged {
         return Ok(Tools::none());
@@ -47,15 +48,15 @@ pub(super) fn tools(plan: &Plan, allowed: bool) -> Result<Tools, CliError> {
     Ok(with_leave(tools, &programs))
 }
 
-/// Whether criteria run programs, which the user has to allow.
+/// Whether criteria run programs that need permission.
 pub(super) fn runs_programs(criteria: &Criteria) -> bool {
     criteria.criteria.iter().any(|it| Program::of(it).is_some())
 }
 
-/// What a workflow may use. `allowed` is the user's word for this call.
+/// Returns the tools that a workflow may use. `allowed` is `--allow-exec`.
 ///
 /// # Errors
-/// If it runs programs that nobody has allowed.
+/// If it runs programs without permission.
 pub(super) fn workflow_tools(
     programs: &[workflow::Program],
     config: &Config,
@@ -91,11 +92,11 @@ pub(super) fn workflow_tools(
             })?;
         }
     }
-    // Lua needs no leave, and conditions of a file may have some.
+    // Lua needs no permission, and file conditions may use it.
     Ok(with_leave(interpreters()?, programs))
 }
 
-/// Those programs that the user allows neither for this call nor for the file that they are written in.
+/// Returns the programs allowed neither by `--allow-exec` nor by trust in their file.
 fn refused<'p, P>(
     programs: &'p [P],
     allowed: bool,
@@ -109,7 +110,7 @@ fn refused<'p, P>(
         .collect()
 }
 
-/// What runs scripts: this program itself.
+/// Returns the tools that run scripts in a worker process of this program.
 fn interpreters() -> Result<Tools, CliError> {
     let own = std::env::current_exe().map_err(|error| {
         CliError::failure(format!(
@@ -119,7 +120,7 @@ fn interpreters() -> Result<Tools, CliError> {
     Ok(Tools::with_worker(own))
 }
 
-/// The tools, with leave to run these programs, which the user has allowed; without, if there are none.
+/// Adds permission to run these allowed programs; unchanged if there are none.
 fn with_leave<P>(tools: Tools, programs: &[P]) -> Tools {
     if programs.is_empty() {
         tools
@@ -128,7 +129,7 @@ fn with_leave<P>(tools: Tools, programs: &[P]) -> Tools {
     }
 }
 
-/// The lines of a script, as many as are shown.
+/// Writes the first `MAX_LINES` lines of a script.
 fn show_code(code: &str, out: &mut String) {
     let lines = code.trim_end().lines();
     let count = lines.clone().count();
@@ -140,17 +141,17 @@ fn show_code(code: &str, out: &mut String) {
     }
 }
 
-/// The tools of this run, as they were typed. `allowed` as for [`tools`].
+/// Returns the writer's tools, in the current folder. `allowed` as for [`tools`].
 ///
 /// # Errors
-/// If one is no command, if nobody has allowed them, or if one is not there.
+/// If one is not a valid command, is not allowed, or does not exist.
 pub(super) fn writer_tools(typed: &[String], allowed: bool) -> Result<Vec<WriterTool>, CliError> {
     let folder = std::env::current_dir()
         .map_err(|error| CliError::failure(format!("cannot get the current directory: {error}")))?;
     writer_tools_in(Some(&folder), typed, allowed)
 }
 
-/// The same, run in this folder, or else each time in one made for it.
+/// Returns the writer's tools. They run in this folder, or else in a new temporary folder each time.
 pub(super) fn writer_tools_in(
     folder: Option<&Path>,
     typed: &[String],
@@ -190,10 +191,10 @@ pub(super) fn writer_tools_in(
     Ok(tools)
 }
 
-/// Checks that there are the tools that the user names for this call.
+/// Checks that the tools named for this call exist.
 ///
 /// # Errors
-/// If one is not there.
+/// If one does not exist.
 pub(super) fn check_names(tools: &[WriterTool], named: Option<&[String]>) -> Result<(), CliError> {
     let is_there = |name: &String| name.is_empty() || tools.iter().any(|it| it.name() == name);
     let Some(missing) = named.into_iter().flatten().find(|name| !is_there(name)) else {
@@ -224,7 +225,7 @@ enum Kind<'c> {
 }
 
 impl<'c> Program<'c> {
-    /// What a criterion runs; `None` if it runs nothing that needs leave.
+    /// Returns the program that a criterion runs; `None` if it runs nothing that needs permission.
     fn of(criterion: &'c Criterion) -> Option<Self> {
         let (origin, kind) = match &criterion.evaluator {
             Evaluator::Command(config) => (&config.origin, Kind::Command(config)),
@@ -244,7 +245,7 @@ impl<'c> Program<'c> {
         })
     }
 
-    /// Whether it is there.
+    /// Checks that the program exists.
     fn check(&self) -> Result<(), CliError> {
         let problem = match &self.kind {
             Kind::Script(language, _) => check_interpreter(*language).err().map(|e| e.to_string()),
@@ -264,7 +265,7 @@ impl<'c> Program<'c> {
         }
     }
 
-    /// Where it is written.
+    /// Returns its position in the criteria.
     fn place(&self) -> String {
         match &self.origin.file {
             Some(file) => format!("{}:{}", file.display(), self.origin.line),
@@ -272,7 +273,7 @@ impl<'c> Program<'c> {
         }
     }
 
-    /// Where it is written, and exactly what would run.
+    /// Writes its position and exactly what would run.
     fn show(&self, out: &mut String) {
         let _ = write!(out, "\n  {}: `{}` ", self.place(), self.criterion);
         match &self.kind {
@@ -307,14 +308,15 @@ fn not_allowed(refused: &[&Program<'_>], user_file: Option<&Path>) -> CliError {
     CliError::usage(visible(&message)).hint(how_to_allow(file, user_file))
 }
 
-/// What to do where something is not allowed to run that is written in this file.
+/// Returns the hint on how to allow code from this file.
 fn how_to_allow(file: Option<&Path>, user_file: Option<&Path>) -> String {
     let entry = trust_entry("exec", file, user_file);
     let always = entry.map_or_else(String::new, |entry| format!(", or {entry}"));
     format!("if you trust this code, add `--allow-exec`{always}")
 }
 
-/// How to trust a file for good, by a key of `[trust]`; `None` if it has no path, or the user no configuration.
+/// Returns how to trust a file permanently, under a key of `[trust]`; `None` if the file has no path or the
+/// user has no configuration.
 pub(super) fn trust_entry(
     key: &str,
     file: Option<&Path>,
@@ -328,8 +330,7 @@ pub(super) fn trust_entry(
     ))
 }
 
-/// The text with what changes the direction of writing made visible: else code could be shown in another
-/// order than it runs in.
+/// Escapes characters that change the text direction. They could show code in another order than it runs in.
 fn visible(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().fold(String::new(), |mut out, c| {

@@ -103,7 +103,7 @@ pub(super) fn read_task(sources: &Sources<'_>) -> Result<Task, CliError> {
     })
 }
 
-/// Fills in the variables of a prompt file. Without any, the file is the prompt as it is.
+/// Fills in the variables of a prompt file. Without any, the file is the prompt unchanged.
 fn fill_in(text: String, file: &Path, vars: &[String]) -> Result<String, CliError> {
     if vars.is_empty() {
         return Ok(text);
@@ -242,7 +242,7 @@ pub(super) fn read_file(path: &Path) -> Result<String, CliError> {
     read_text(file, &format!("`{shown}`"))
 }
 
-/// Reads stdin to its end as `what`, on a thread of its own, so that a message can explain the wait.
+/// Reads stdin to its end as `what`, in a separate thread, so that a message can explain the wait.
 fn read_stdin(what: &'static str, quiet: bool, hint: &str) -> Result<String, CliError> {
     if let Some(other) = STDIN_READ_AS.lock().replace(what) {
         return Err(

@@ -6,23 +6,23 @@ use tokio_util::sync::CancellationToken;
 use super::error::CliError;
 use crate::types::ExitCode;
 
-/// Whose Ctrl-C is.
+/// Who receives Ctrl-C.
 #[derive(Clone, Copy)]
 enum Owner {
     Ours,
-    /// It belongs to a program that has the terminal.
+    /// Another program that uses the terminal.
     Theirs,
-    /// That program has ended at this moment.
+    /// The other program ended at this moment.
     Gone(Instant),
 }
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner::Ours);
 
-/// How long after its end a Ctrl-C may still have been meant for another program: the terminal sends its signal to both,
-/// and that program may have ended by it before we come to see it.
+/// How long after another program ends Ctrl-C still counts as meant for it. The terminal signals both
+/// processes, and the other may exit before we see the signal.
 const LATE: Duration = Duration::from_millis(200);
 
-/// Leaves Ctrl-C to a program that has the terminal for now, until the result is dropped.
+/// Leaves Ctrl-C to another program that uses the terminal, until the result is dropped.
 pub(super) fn hold() -> Hold {
     own(Owner::Theirs);
     Hold(())
@@ -32,7 +32,7 @@ fn own(owner: Owner) {
     *OWNER.lock() = owner;
 }
 
-/// Whether a Ctrl-C that comes now was meant for somebody else.
+/// Whether a Ctrl-C that arrives now is meant for another program.
 fn is_held() -> bool {
     match *OWNER.lock() {
         Owner::Ours => false,
@@ -41,7 +41,7 @@ fn is_held() -> bool {
     }
 }
 
-/// While it is there, Ctrl-C is somebody else's.
+/// A guard: while it exists, Ctrl-C belongs to another program.
 #[must_use]
 pub(super) struct Hold(());
 
@@ -51,9 +51,9 @@ impl Drop for Hold {
     }
 }
 
-/// Cancels one token on each signal, in order, and ends the process on the one after, whatever it is doing. The first
-/// ends the run, keeping what it has produced. The signals are waited for on a thread of their own: the one that runs everything else may
-/// be held up by a reader who does not read.
+/// Cancels one token per signal, in order, and exits the process on the next signal. The first signal ends
+/// the run and keeps its results. A dedicated thread waits for signals, because a slow reader of stdout may
+/// block the main thread.
 #[cfg(unix)]
 pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -63,7 +63,7 @@ pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
         ends.push(SIGHUP);
     }
     let Ok(mut signals) = signal_hook::iterator::Signals::new(ends) else {
-        // Then a signal ends the process at once, which is no worse than its default.
+        // A signal then ends the process immediately, which is the default.
         return tokens;
     };
     let watched = tokens.clone();
@@ -78,7 +78,7 @@ pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
     tokens
 }
 
-/// Cancels the first of these that is not; ends the process where all are.
+/// Cancels the first active token, or exits the process if there is none.
 fn cancel_next(tokens: &[CancellationToken]) {
     match tokens.iter().find(|token| !token.is_cancelled()) {
         Some(token) => token.cancel(),
@@ -86,14 +86,14 @@ fn cancel_next(tokens: &[CancellationToken]) {
     }
 }
 
-/// As [`cancel_on_signals`], with the second signal for the process.
+/// Like [`cancel_on_signals`], with one token: the second signal exits the process.
 pub(super) fn cancel_on_signal() -> CancellationToken {
     let [token] = cancel_on_signals();
     token
 }
 
-/// Whether this process was started with a signal ignored, as `nohup` does it with SIGHUP. Where the system does not say
-/// it counts as ignored.
+/// Whether this process was started with a signal ignored, as `nohup` does for SIGHUP. Unknown counts as
+/// ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -104,7 +104,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// As on Unix, with Ctrl-C only.
+/// Like on Unix, with Ctrl-C only.
 #[cfg(not(unix))]
 pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
     let tokens: [CancellationToken; N] = std::array::from_fn(|_| CancellationToken::new());
@@ -120,10 +120,10 @@ pub(super) fn cancel_on_signals<const N: usize>() -> [CancellationToken; N] {
     tokens
 }
 
-/// Does this to its end, unless a signal comes first.
+/// Completes the work unless a signal comes first.
 ///
 /// # Errors
-/// Those of what is done; or that it was interrupted.
+/// Errors of the work, or `interrupted`.
 pub(super) async fn unless_cancelled<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = Result<T, CliError>>,
@@ -137,13 +137,13 @@ pub(super) async fn unless_cancelled<T>(
 
 #[expect(
     clippy::exit,
-    reason = "the second signal means at once, wherever the process is"
+    reason = "a repeated signal must end the process immediately"
 )]
 fn leave() -> ! {
     let terminal = console::Term::stderr();
     if terminal.is_term() {
         let _ = terminal.show_cursor();
-        // Out of what is drawn.
+        // End the line being drawn.
         let _ = terminal.write_line("");
     }
     std::process::exit(i32::from(u8::from(ExitCode::Interrupted)));

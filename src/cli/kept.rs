@@ -1,10 +1,10 @@
-//! A run as the run log keeps it.
+//! Reports on runs from the run log.
 
 use crate::model::Exchange;
 use crate::report::{self, Said, Talk};
 use crate::store::{Store, StoreError};
 
-/// What was said in a call.
+/// Converts a call for the report.
 fn talk(call: Exchange) -> Talk {
     let messages = call.messages.into_iter().map(|message| Said {
         role: message.role.as_str().to_owned(),
@@ -17,7 +17,7 @@ fn talk(call: Exchange) -> Talk {
     }
 }
 
-/// The report on a run that was kept, as a page with what was said in its calls.
+/// Renders the report on a recorded run as an HTML page with its calls.
 pub(super) fn page(store: &Store, run_id: uuid::Uuid) -> Result<String, StoreError> {
     let (numbers, events): (Vec<u64>, Vec<_>) = store.numbered_events(run_id)?.into_iter().unzip();
     let (calls, _) = store.calls(run_id)?;

@@ -1,4 +1,4 @@
-//! What the models are given to know: context files, and evidence from files and folders.
+//! Background knowledge for the models: context files, and evidence from files and folders.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::evidence::{Context, DEFAULT_MESSAGES, DEFAULT_TOKENS, Gatherer};
 use crate::text::counted;
 use crate::types::Task;
 
-/// Gives the task what the context file holds.
+/// Adds the contents of the context file to the task.
 pub(super) fn read_context(
     args: &KnowledgeArgs,
     plan: &Plan,
@@ -24,7 +24,7 @@ pub(super) fn read_context(
     Ok(())
 }
 
-/// Reads and indexes what evidence is looked for in; `None` if none is asked for.
+/// Reads and indexes the evidence files; `None` if none are given.
 pub(super) fn open_evidence(
     args: &KnowledgeArgs,
     plan: &Plan,
@@ -33,7 +33,7 @@ pub(super) fn open_evidence(
     look_in(&args.evidence, plan, quiet)
 }
 
-/// The same for these files and folders.
+/// Reads and indexes these files and folders; `None` if there are none.
 pub(super) fn look_in(
     paths: &[PathBuf],
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Learning from runs into memory: what `reflect memory learn` and batches have in common.
+//! Learning from runs into memory, shared by `reflect memory learn` and batches.
 
 use uuid::Uuid;
 
@@ -6,10 +6,11 @@ use super::printer;
 use crate::memory::RunSummary;
 use crate::store::{MemoryChanges, Store, short_id};
 
-/// The most runs that are looked at for what they teach: the latest.
+/// The maximum number of runs to learn from; the latest are used.
 pub(super) const RUNS: u32 = 1000;
 
-/// What can be learned from of these runs, in their order. A run that cannot be read is passed over, which is said.
+/// Returns the summaries of these runs that can teach something, in order. Warns about and skips a run that
+/// cannot be read.
 pub(super) fn episodes(store: &Store, runs: impl IntoIterator<Item = Uuid>) -> Vec<RunSummary> {
     let mut episodes = Vec::new();
     for run_id in runs {
@@ -24,7 +25,7 @@ pub(super) fn episodes(store: &Store, runs: impl IntoIterator<Item = Uuid>) -> V
     episodes
 }
 
-/// What became of so many lessons, in words.
+/// Describes how many lessons are new, updated and unchanged.
 pub(super) fn changes(found: usize, changed: &MemoryChanges) -> String {
     let (new, other) = (changed.added.len(), changed.replaced.len());
     let same = found.saturating_sub(new + other);

@@ -1,4 +1,4 @@
-//! Everything that knows a terminal: what can be typed, what is read, what is shown.
+//! The command line: arguments, input and output.
 
 mod args;
 mod columns;
@@ -41,8 +41,7 @@ use self::args::{Cli, ColorWhen, Command};
 use self::error::CliError;
 use crate::types::ExitCode;
 
-/// Parses the command line, runs the command, and reports its failure. The one place where errors become
-/// exit codes.
+/// Parses the command line, runs the command, and reports its failure. Errors become exit codes only here.
 pub fn run() -> ExitCode {
     if complete::answered(std::env::args_os()) {
         return ExitCode::Success;
@@ -80,17 +79,16 @@ fn check_clock(now: SystemTime) -> Result<(), CliError> {
     }
 }
 
-/// Ends a command whose command line is not one: with clap's own message and code, which is ours for usage
-/// errors, too. Help and version end here as well.
+/// Reports an invalid command line with clap's message. Also prints help and version.
 fn refused(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && wants_events(std::env::args_os().skip(1)) {
         let text = error.render().to_string();
         let said = text.split("\n\n").next().unwrap_or_default();
         let said = said.strip_prefix("error: ").unwrap_or(said).trim_end();
-        // If nobody reads it, there is nobody to tell.
+        // Without a reader, there is nothing to report.
         let _ = printer::print(&observers::Lines::end_of_failed(ExitCode::Usage, said));
     }
-    // As in clap's own `exit`: that the message cannot be written does not change what happened.
+    // As in clap's `exit`, a failed write does not change the exit code.
     let _ = error.print();
     if error.use_stderr() {
         ExitCode::Usage
@@ -99,7 +97,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Whether a command line that cannot be read asks for events: then a reader waits for the one that ends them.
+/// Whether an invalid command line requests events. Its reader then expects a final event.
 fn wants_events(args: impl Iterator<Item = std::ffi::OsString>) -> bool {
     let mut before = None;
     for arg in args {
@@ -138,7 +136,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
     }
 }
 
-/// Runs a command that waits for something. One thread is enough: it waits for models and little else.
+/// Runs an async command. One thread is enough: it mostly waits for models.
 fn block_on(
     command: impl Future<Output = Result<ExitCode, CliError>>,
 ) -> Result<ExitCode, CliError> {
@@ -147,13 +145,13 @@ fn block_on(
         .build()
         .map_err(|error| CliError::failure(format!("cannot start: {error}")))?;
     let result = runtime.block_on(command);
-    // A model in this process may still be at work on a call that nobody waits for.
+    // The embedded model may still be busy with an abandoned call.
     runtime.shutdown_background();
     result
 }
 
-/// Decides on colors once: by the flag, then `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is a terminal. The
-/// rule of the library differs: it counts an empty `NO_COLOR` as set, and `CLICOLOR_FORCE` overrides it.
+/// Decides on colours once: by the flag, then `NO_COLOR`, then `CLICOLOR_FORCE`, then whether the stream is a
+/// terminal. `console` differs: it counts an empty `NO_COLOR` as set, and lets `CLICOLOR_FORCE` override it.
 fn set_colors(when: ColorWhen) {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let colors = |stream: &console::Term| match when {

@@ -1,4 +1,4 @@
-//! The observers of a run besides the progress: the run log and the event lines.
+//! The observers of a run apart from the progress display: the run log and the event stream.
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@ use crate::model::{CallReport, Exchange};
 use crate::store::{Claim, StoreError, Transcript};
 use crate::types::{Event, ExitCode, SCHEMA_VERSION, Stamped};
 
-/// Gives every event to several observers, in order.
+/// Forwards every event to several observers, in order.
 pub(super) struct Tee<'a>(pub(super) Vec<&'a mut dyn Observer>);
 
 impl Observer for Tee<'_> {
@@ -42,7 +42,7 @@ impl Observer for Tee<'_> {
     }
 }
 
-/// Keeps the lasting events of a run, for a report that is made of them.
+/// Collects the recorded events of a run, for a report.
 #[derive(Default)]
 pub(super) struct Kept(pub(super) Vec<Stamped>);
 
@@ -58,17 +58,16 @@ impl Observer for Kept {
     }
 }
 
-/// Prints events on standard output, one JSON object a line.
+/// Prints events on stdout as JSON Lines.
 pub(super) struct Lines {
     deltas: bool,
     cancel: CancellationToken,
-    /// Whether somebody reads, or why lines cannot be written.
+    /// Whether stdout has a reader, or why writing failed.
     state: Result<Reader, CliError>,
 }
 
 impl Lines {
-    /// `deltas` says whether also those events are printed that do not last; `cancel` ends the run when nobody
-    /// reads any more.
+    /// `deltas`: print events that are not recorded, too. `cancel` ends the run when the reader is gone.
     pub(super) fn new(deltas: bool, cancel: CancellationToken) -> Self {
         Self {
             deltas,
@@ -77,7 +76,7 @@ impl Lines {
         }
     }
 
-    /// Prints a line, if the ones before could be printed; ends the run where this one cannot.
+    /// Prints a line unless an earlier one failed. Ends the run if it fails.
     pub(super) fn print(&mut self, line: &str) {
         if matches!(self.state, Ok(Reader::There)) {
             self.state = printer::print(line);
@@ -87,15 +86,15 @@ impl Lines {
         }
     }
 
-    /// Whether the reader was there to the end.
+    /// Returns whether the reader stayed until the end.
     ///
     /// # Errors
-    /// If a line could not be written.
+    /// If writing a line failed.
     pub(super) fn end(self) -> Result<Reader, CliError> {
         self.state
     }
 
-    /// The line that ends the events of a command that failed before a run began.
+    /// Returns the final event of a command that failed before its run started.
     pub(super) fn end_of_failed(code: ExitCode, error: &str) -> String {
         line(&Stamped {
             time: Timestamp::now(),
@@ -127,23 +126,23 @@ fn line(event: &Stamped) -> String {
     line
 }
 
-/// Keeps every event in the store, before the run goes on, and with each call what was asked and answered.
+/// Writes every event to the store before the run continues, and each call with its messages and reply.
 pub(super) struct RunLog {
     store: SharedStore,
     run_id: Option<Uuid>,
     seq: u64,
     /// The messages of the run so far.
     transcript: Transcript,
-    /// The numbers of the events that were recorded when the run was resumed.
+    /// The numbers of the events that were recorded before the run was resumed.
     recorded: Vec<u64>,
-    /// That no other process goes on with the run while this one does.
+    /// A claim that keeps other processes from resuming the run.
     claim: Option<Claim>,
-    /// Why the log is incomplete. The run goes on without it: what it has cost so far is worth more.
+    /// Why the log is incomplete. The run continues without it, because its results are worth more.
     pub(super) failure: Option<String>,
 }
 
 impl RunLog {
-    /// A log that writes to this store.
+    /// Creates a log that writes to this store.
     pub(super) fn new(store: SharedStore) -> Self {
         Self {
             store,
@@ -156,7 +155,7 @@ impl RunLog {
         }
     }
 
-    /// The log of a run that is resumed, with the numbers of its events and the messages of its calls.
+    /// Creates the log of a resumed run, with the numbers of its events and the messages of its calls.
     pub(super) fn resumed(
         store: SharedStore,
         run_id: Uuid,
@@ -174,7 +173,7 @@ impl RunLog {
         }
     }
 
-    /// The report on the run, as a page; `None` if the log is incomplete.
+    /// Renders the report on the run as an HTML page; `None` if the log is incomplete.
     pub(super) fn page(&self) -> Option<String> {
         let run_id = self.run_id.filter(|_| self.failure.is_none())?;
         kept::page(&self.store.lock(), run_id).ok()
@@ -185,7 +184,8 @@ impl RunLog {
             self.run_id = Some(*run_id);
             self.seq = 0;
             self.transcript = Transcript::default();
-            // Nobody else knows the id yet. Without locks nobody is kept out, which is no reason not to run.
+            // No other process knows the id yet. If the file system has no locks, the run continues without a
+            // claim.
             let resumable = setup.is_some();
             self.claim = resumable
                 .then(|| self.store.lock().claim(*run_id).ok().flatten())

@@ -1,4 +1,4 @@
-//! Where outputs go: standard output, or files of the user.
+//! The destination of outputs: stdout or files.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write as _};
@@ -12,33 +12,33 @@ use super::printer::{self, Reader};
 use crate::report;
 use crate::types::{RunRecord, Stamped};
 
-/// Where an output goes: standard output, or a file. A file is prepared at the start, so that a place that cannot be
-/// written to is found before any work is done, and put in place in one step at the end.
+/// The destination of an output: stdout or a file. A file is prepared at the start, so that an unwritable
+/// path is reported before any work, and written atomically at the end.
 pub(super) struct Output {
-    /// As the user wrote it.
+    /// The path, as the user wrote it.
     path: PathBuf,
     target: Target,
 }
 
 enum Target {
     Stdout,
-    /// A file, there or not, put in place in one step.
+    /// A file, replaced atomically.
     File {
-        /// Where it is, links followed: what is behind a link is replaced, not the link.
+        /// Its path, with symbolic links resolved: the target of a link is replaced, not the link.
         path: PathBuf,
         temporary: NamedTempFile,
     },
-    /// A device or a pipe: it is written to. To replace it, as root could, would destroy it.
+    /// A device or a pipe, opened for writing. Replacing it, as root could, would destroy it.
     Special,
 }
 
-/// The file that an option names; `None` where that is standard output, which `-` stands for.
+/// Returns the file that an option names; `None` for stdout (`-`).
 pub(super) fn named_file(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| *path != Path::new("-"))
 }
 
 impl Output {
-    /// Prepares to write where an option says: to a file; without one, or with `-`, to standard output.
+    /// Prepares the destination of an option: a file, or stdout if it is absent or `-`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -74,15 +74,15 @@ impl Output {
         })
     }
 
-    /// Whether it is standard output.
+    /// Whether it is stdout.
     pub(super) fn is_stdout(&self) -> bool {
         matches!(self.target, Target::Stdout)
     }
 
-    /// Writes the text; a file is then in its place.
+    /// Writes the text. A file appears only when it is complete.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If writing fails.
     pub(super) fn write(self, text: &str) -> Result<Reader, CliError> {
         let written = match self.target {
             Target::Stdout => return printer::print(text),
@@ -112,18 +112,18 @@ impl Output {
             .map_err(|error| CliError::failure(cannot_write(&self.path, &inner(&error))))
     }
 
-    /// Writes a text that has cost something. If that fails it is written elsewhere, and the error says where:
-    /// to standard output, else to a new file. `kept` says how to get it where it is kept anyway.
+    /// Writes a text that was expensive to produce. If that fails, writes it to stdout, else to a new file,
+    /// and the error names the place. `kept` is a hint on how to get the text if it is stored elsewhere.
     ///
     /// # Errors
-    /// If it cannot be written where it was meant to go.
+    /// If the text cannot be written to its destination.
     pub(super) fn deliver(self, text: &str, kept: Option<String>) -> Result<Reader, CliError> {
         let stdout_is_free = !self.is_stdout();
         self.write(text)
             .map_err(|error| elsewhere(error, text, stdout_is_free, kept))
     }
 
-    /// Whether both are the same place, so that one would replace or follow the other.
+    /// Whether both are the same destination.
     fn is_same(&self, other: &Self) -> bool {
         match (&self.target, &other.target) {
             (Target::Stdout, Target::Stdout) => true,
@@ -133,8 +133,8 @@ impl Output {
     }
 }
 
-/// Writes a text that could not be written where it was meant to go to standard output, if that is free, else to a new
-/// file, unless it is `kept` anyway. The error says where it is.
+/// Rescues a text that could not be written to its destination: to stdout if that is free, else to a new file
+/// unless it is `kept` elsewhere. The error names the place.
 pub(super) fn elsewhere(
     error: CliError,
     text: &str,
@@ -149,8 +149,7 @@ pub(super) fn elsewhere(
     }
 }
 
-/// Writes a text that can go nowhere else to a new file, or to standard error if that fails as well; the error says
-/// where it is.
+/// Writes a text to a new file, or to stderr if that fails. The error names the place.
 fn rescue(error: CliError, text: &str) -> CliError {
     let folders = [std::env::temp_dir(), PathBuf::from(".")];
     let saved = folders.iter().find_map(|folder| {
@@ -171,7 +170,7 @@ fn rescue(error: CliError, text: &str) -> CliError {
 }
 
 impl RunArgs {
-    /// Whether what is asked for goes together.
+    /// Rejects incompatible options.
     pub(super) fn check(&self) -> Result<(), CliError> {
         if self.extract && self.output.format != Format::Text {
             return Err(
@@ -183,14 +182,14 @@ impl RunArgs {
 }
 
 impl BatchArgs {
-    /// The file that rows are added to; `None` for standard output.
+    /// Returns the file that rows are appended to; `None` for stdout.
     pub(super) fn file(&self) -> Option<&Path> {
         named_file(self.output.as_deref())
     }
 }
 
 impl OutputArgs {
-    /// Whether what is asked for goes together.
+    /// Rejects incompatible options.
     pub(super) fn check(&self) -> Result<(), CliError> {
         let events = self.format == Format::Ndjson;
         if events && named_file(self.output.as_deref()).is_some() {
@@ -211,10 +210,10 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Where the answer goes, and where the report does if there is to be one.
+    /// Opens the destinations of the answer and of the report, if there is one.
     ///
     /// # Errors
-    /// If one of them cannot be written, or if they are the same file.
+    /// If one of them cannot be written, or both are the same file.
     pub(super) fn open(&self) -> Result<(Output, Option<Output>), CliError> {
         let output = Output::open(self.output.as_deref())?;
         let report = match &self.report {
@@ -233,14 +232,14 @@ impl OutputArgs {
         Ok((output, report))
     }
 
-    /// In which form the report is written, by the name of its file.
+    /// Returns the report format, from its file name.
     pub(super) fn report_format(&self) -> ReportFormat {
         let named = self.report.as_deref().and_then(ReportFormat::of_file);
         named.unwrap_or(ReportFormat::Markdown)
     }
 }
 
-/// Events on standard output, and the answer elsewhere.
+/// Creates the error for events on stdout combined with `--output`.
 pub(super) fn events_and_output() -> CliError {
     CliError::usage(
         "`--format ndjson` prints events to stdout, and cannot be combined with `--output`",
@@ -249,7 +248,7 @@ pub(super) fn events_and_output() -> CliError {
 }
 
 impl ReportFormat {
-    /// The form that the ending of a file's name asks for; `None` for one in which no report is written.
+    /// Returns the format for a file extension; `None` if it is unknown.
     fn of_file(path: &Path) -> Option<Self> {
         let Some(ending) = path.extension() else {
             return Some(Self::Markdown);
@@ -262,10 +261,10 @@ impl ReportFormat {
         }
     }
 
-    /// The same.
+    /// Returns the format for a file extension.
     ///
     /// # Errors
-    /// If no report is written in that form.
+    /// If the extension is unknown.
     pub(super) fn for_file(path: &Path) -> Result<Self, CliError> {
         Self::of_file(path).ok_or_else(|| {
             CliError::usage(format!(
@@ -276,7 +275,7 @@ impl ReportFormat {
         })
     }
 
-    /// The report on a run.
+    /// Renders the report on a run.
     pub(super) fn report(self, record: &RunRecord, events: &[Stamped]) -> String {
         match self {
             Self::Markdown => report::markdown(record),
@@ -286,7 +285,7 @@ impl ReportFormat {
     }
 }
 
-/// The path with all links followed, also of a file that does not exist yet.
+/// Resolves all symbolic links in a path, even if the file does not exist yet.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     fs_err::canonicalize(path).unwrap_or_else(|_| {
         match (fs_err::canonicalize(folder_of(path)), path.file_name()) {
@@ -306,7 +305,7 @@ fn folder_of(path: &Path) -> &Path {
 fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".reflect-");
-    // Temporary files are private by default; this one becomes a file like any other.
+    // Temporary files are private by default, but this one becomes a normal file.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -315,7 +314,8 @@ fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.tempfile_in(folder_of(path))
 }
 
-/// The error of a file that could not be prepared. What the user has to change is a usage error; a full disk is not.
+/// Converts the error of preparing a file. Problems that the user can fix are usage errors; a full disk is
+/// not.
 pub(super) fn unusable(path: &Path, error: &std::io::Error) -> CliError {
     let folder = folder_of(path);
     if !folder.exists() {
@@ -337,7 +337,7 @@ pub(super) fn unusable(path: &Path, error: &std::io::Error) -> CliError {
     }
 }
 
-/// What the system said, without the name of a temporary file.
+/// Returns the system's message, without the name of a temporary file.
 fn inner(error: &std::io::Error) -> String {
     let inner = error.get_ref().and_then(std::error::Error::source);
     inner.map_or_else(|| error.to_string(), ToString::to_string)

@@ -1,13 +1,13 @@
-//! Colors for messages and reports: one rule for all of them, applied just before they are printed.
+//! Colors for messages and reports: one rule for all, applied just before printing.
 //!
-//! Green and red for what passed and failed, yellow for warnings, bold for names.
+//! Green and red for passed and failed, yellow for warnings, bold for names.
 
 use console::Style;
 
-/// Gives a style a color.
+/// A function that sets the color of a style.
 type Color = fn(Style) -> Style;
 
-/// The phrases with a color of their own, wherever they stand.
+/// Phrases with their own color, anywhere in a line.
 const PHRASES: [(&str, Color); 9] = [
     ("✓", Style::green),
     ("✗", Style::red),
@@ -20,14 +20,14 @@ const PHRASES: [(&str, Color); 9] = [
     ("reply rejected: ", Style::yellow),
 ];
 
-/// The first words of a line that say what kind of line it is.
+/// Labels at the start of a line, with their colors.
 const LABELS: [(&str, Color); 3] = [
     ("error:", Style::red),
     ("warning:", Style::yellow),
     ("hint:", Style::cyan),
 ];
 
-/// Returns the text with colors. It must be free of control characters already.
+/// Adds colors to a text. It must not contain control characters.
 pub(super) fn paint(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(line).collect();
     lines.join("\n")
@@ -41,7 +41,7 @@ fn line(text: &str) -> String {
             return format!("{label}{}", names(rest));
         }
     }
-    // A finding of `doctor` that deserves attention.
+    // A warning of `doctor`.
     if let Some(rest) = text.strip_prefix("  ! ") {
         return format!("  {} {}", style.yellow().apply_to("!"), names(rest));
     }
@@ -64,7 +64,7 @@ fn line(text: &str) -> String {
     out + &names(rest)
 }
 
-/// Names stand between backticks, which go with them.
+/// Makes names in backticks bold, including the backticks.
 fn names(text: &str) -> String {
     let bold = Style::new().force_styling(true).bold();
     let mut out = String::new();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_stays_the_same() {
+    fn painting_keeps_the_text() {
         for text in [
             "",
             "error: no `x` here\nhint: try `y`",

@@ -1,4 +1,4 @@
-//! Where things are kept, and the environment that says so.
+//! Paths of the run log and the caches, and the environment variables that set them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::error::CliError;
 use crate::config;
 
-/// The environment of this process.
+/// Returns a variable of this process's environment.
 pub(super) fn env(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// A variable of the environment that is text and not empty.
+/// Returns an environment variable that is UTF-8 and not blank.
 pub(super) fn env_text(name: &str) -> Option<String> {
     env(name)?
         .into_string()
@@ -19,7 +19,7 @@ pub(super) fn env_text(name: &str) -> Option<String> {
         .filter(|text| !text.trim().is_empty())
 }
 
-/// The run log.
+/// Returns the path of the run log.
 pub(super) fn store() -> Result<PathBuf, CliError> {
     config::store_file(&env).ok_or_else(|| {
         CliError::failure("no home directory for the run log")
@@ -27,13 +27,13 @@ pub(super) fn store() -> Result<PathBuf, CliError> {
     })
 }
 
-/// The folder for the weights of embedded models.
+/// Returns the folder of embedded model weights.
 #[cfg(feature = "embedded")]
 pub(super) fn models() -> Result<PathBuf, CliError> {
     cache("models")
 }
 
-/// The folder for sets of tasks that are published elsewhere.
+/// Returns the folder of downloaded benchmark sets.
 pub(super) fn sets() -> Result<PathBuf, CliError> {
     cache("sets")
 }

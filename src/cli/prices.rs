@@ -1,4 +1,4 @@
-//! Whether a limit on cost can be kept: only where every model that may be asked has a price.
+//! Checks that a cost limit can be enforced: every model that may be called needs a price.
 
 use super::error::CliError;
 use super::printer;
@@ -6,13 +6,13 @@ use super::settings::Plan;
 use crate::config::Origin;
 use crate::types::{ModelId, Prices};
 
-/// The limit on cost that is in force for a run that may ask these models, at these prices.
+/// Returns the cost limit of a run that may call these models, at these prices.
 ///
-/// A user who sets a limit means it: without prices there is no run. Criteria and projects are other people's,
-/// who do not know the user's prices; theirs then has no effect, which is said.
+/// Without prices, a limit set by the user is an error. A limit set by criteria or a project file is ignored
+/// with a warning, because its author does not know the user's prices.
 ///
 /// # Errors
-/// If the user's limit cannot be kept.
+/// If the user's limit cannot be enforced.
 pub(super) fn limit<'a>(
     plan: &Plan,
     prices: &Prices,
@@ -47,10 +47,10 @@ pub(super) fn limit<'a>(
     .hint(hint))
 }
 
-/// Checks that a limit on the cost of many runs together can be kept.
+/// Checks that a cost limit on many runs together can be enforced.
 ///
 /// # Errors
-/// If a model that may be asked has no price.
+/// If a model that may be called has no price.
 pub(super) fn check<'a>(
     plan: &Plan,
     models: impl Iterator<Item = &'a ModelId>,
@@ -64,7 +64,7 @@ pub(super) fn check<'a>(
     }
 }
 
-/// The models without a price, and what to do about it; `None` if all have one.
+/// Returns the models without a price, and a hint; `None` if all have one.
 fn without_price<'a>(
     prices: &Prices,
     models: impl Iterator<Item = &'a ModelId>,

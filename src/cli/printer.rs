@@ -9,17 +9,17 @@ use serde::Serialize;
 use super::error::CliError;
 use super::paint::paint;
 
-/// Whether the reader of stdout is still there.
+/// Whether stdout still has a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     /// It still reads.
     There,
-    /// It has closed the pipe. That is not an error; nothing more is written.
+    /// It has closed the pipe. That is not an error, but nothing more is written.
     Gone,
 }
 
-/// Writes to stdout and flushes. On a terminal, control characters are made visible, because much of the text comes from
-/// models and files. Pipes and files get the text unchanged.
+/// Writes to stdout and flushes. On a terminal, control characters are made visible, because much of the text
+/// comes from models and files. Pipes and files get the text unchanged.
 ///
 /// # Errors
 /// If the text cannot be written, for instance because the disk is full.
@@ -27,7 +27,7 @@ pub(super) fn print(text: &str) -> Result<Reader, CliError> {
     print_styled(&for_device(text, &io::stdout()))
 }
 
-/// The text as this device gets it: without control characters, if it is a terminal.
+/// Prepares a text for a device: without control characters if it is a terminal.
 pub(super) fn for_device<'a>(text: &'a str, device: &impl IsTerminal) -> Cow<'a, str> {
     if device.is_terminal() {
         without_controls(text)
@@ -48,7 +48,7 @@ pub(super) fn print_report(text: &str) -> Result<Reader, CliError> {
     }
 }
 
-/// Writes text with styles of ours in it, which must be free of other control characters.
+/// Writes text that contains our own styles but no other control characters.
 ///
 /// # Errors
 /// If the text cannot be written.
@@ -66,9 +66,10 @@ pub(super) fn print_styled(text: &str) -> Result<Reader, CliError> {
     }
 }
 
-/// Writes a line to stderr, with colors if stderr has them. Errors are ignored: there is nowhere left to report them.
+/// Writes a line to stderr, with colors if stderr supports them. Ignores errors because there is nowhere to
+/// report them.
 ///
-/// Control characters are made visible: text of models, servers and files could rewrite what the terminal shows.
+/// Makes control characters visible, because text of models, servers and files could overwrite the terminal.
 pub(super) fn say(line: &str) {
     let line = without_controls(line);
     let mut stderr = io::stderr().lock();
@@ -79,16 +80,15 @@ pub(super) fn say(line: &str) {
     };
 }
 
-/// Writes text to standard error as it is, with no line break after it. It must be free of control characters but
-/// for those that are ours: styles, and movements of the cursor.
+/// Writes text to stderr unchanged, without a line break. Its only control characters may be our own styles
+/// and cursor movements.
 pub(super) fn draw(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }
 
-/// The text with control characters, but for line breaks and tabs, made visible as `cat -v` shows them: `^[` for an
-/// escape.
+/// Makes control characters visible like `cat -v`, e.g. `^[` for escape. Keeps line breaks and tabs.
 pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t') {
         return text.into();
@@ -117,7 +117,7 @@ pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
 /// Reports a command's failure.
 pub(super) fn report(error: &CliError) {
     match error.coloured() {
-        // What comes from the file is free of control characters already.
+        // The quoted file content contains no control characters.
         Some(text) if console::colors_enabled_stderr() => {
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
@@ -125,17 +125,17 @@ pub(super) fn report(error: &CliError) {
     }
 }
 
-/// A text as it ends on standard output or in a file: with exactly one final newline.
+/// Ends a text with exactly one newline.
 pub(super) fn with_final_newline(text: &str) -> String {
     let mut text = text.trim_end_matches('\n').to_owned();
     text.push('\n');
     text
 }
 
-/// JSON for programs and people: indented, with a final newline.
+/// Formats JSON with indentation and a final newline.
 ///
 /// # Errors
-/// If the value cannot be written as JSON.
+/// If the value cannot be serialized.
 pub(super) fn json(value: &(impl Serialize + ?Sized)) -> Result<String, CliError> {
     let mut text = serde_json::to_string_pretty(value)
         .map_err(|error| CliError::failure(error.to_string()))?;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_final_newline() {
+    fn texts_end_with_exactly_one_newline() {
         assert_eq!(with_final_newline("a"), "a\n");
         assert_eq!(with_final_newline("a\n\n"), "a\n");
     }

@@ -1,4 +1,4 @@
-//! What people see while a run goes on: a view of its events on standard error.
+//! The progress display of a run: a view of its events on stderr.
 
 mod incoming;
 mod status;
@@ -28,14 +28,14 @@ use crate::types::{
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The progress of a run. On a terminal a status line with the end of what is being written, replaced by
-/// one line for each draft; elsewhere plain lines, one for each step.
+/// The progress of a run. On a terminal, a status line with the end of the text being written, replaced by
+/// one line per draft. Elsewhere, one line per step.
 pub(super) struct Progress {
     record: RunRecord,
-    /// What is judged, if it is not a draft of ours.
+    /// The name of the evaluated text, if it is not a draft.
     text: Option<String>,
     live: Option<Live>,
-    /// Whether to show how each draft differs from the one that it revises.
+    /// Whether to show the changes of each draft against its base.
     differences: bool,
     /// Whether the caller prints the outcome, below the draft.
     ends_elsewhere: bool,
@@ -43,19 +43,19 @@ pub(super) struct Progress {
     verbosity: Verbosity,
 }
 
-/// What is drawn on a terminal, until it is dropped.
+/// The terminal drawing, erased when dropped.
 #[derive(Default)]
 struct Live {
-    /// The status line, and what is in it; there is one only while something is being done.
+    /// The status line and its content; present only during a step.
     bar: Option<(ProgressBar, Arc<Mutex<Status>>)>,
-    /// The criteria that a judge gives scores.
+    /// The criteria that the judge scores.
     judged: Vec<String>,
-    /// Whether a model has answered in this run.
+    /// Whether a model has replied in this run.
     answered: bool,
 }
 
 impl Live {
-    /// Something else is being done.
+    /// Starts a step.
     fn begin(&mut self, what: String, waiting: Waiting) {
         self.rest();
         let status = Status::new(what, waiting, self.answered, self.judged.clone());
@@ -66,14 +66,14 @@ impl Live {
         self.bar = Some((bar, status));
     }
 
-    /// Nothing is being done for now: nothing is drawn.
+    /// Erases the status line until the next step.
     fn rest(&mut self) {
         if let Some((bar, _)) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 
-    /// Does something that prints, out of the way of what is drawn.
+    /// Prints something above the status line.
     fn aside(&self, print: impl FnOnce()) {
         match &self.bar {
             Some((bar, _)) => bar.suspend(print),
@@ -87,13 +87,13 @@ impl Live {
         }
     }
 
-    /// What an event changes in what is drawn, beside what it says.
+    /// Updates the status line for an event, apart from printing it.
     fn follow(&mut self, event: &Event) {
         match event {
             Event::RunStart { criteria, .. } => self.knows(criteria),
             Event::Call { .. } => self.change(Status::call_ended),
             Event::Retry { .. } => self.change(Status::void),
-            // Somebody may be asked now.
+            // The next event may be a question to the user.
             Event::Evaluation { .. } | Event::Rejected { .. } | Event::Decision { .. } => {
                 self.rest();
             }
@@ -117,7 +117,7 @@ impl Drop for Live {
 }
 
 impl Progress {
-    /// A view that draws only where standard error is a terminal, and says as much as the user wants.
+    /// Creates the display: live only if stderr is a terminal, with the verbosity that the user chose.
     pub(super) fn new(global: &GlobalArgs) -> Self {
         let quiet = global.quiet;
         let draws = Term::stderr().is_term() && !quiet && !terminal::is_dumb();
@@ -133,19 +133,20 @@ impl Progress {
         }
     }
 
-    /// Leaves the outcome to the caller, who prints it below the draft.
+    /// Leaves the outcome to the caller, which prints it below the draft.
     pub(super) fn without_outcome(mut self, wanted: bool) -> Self {
         self.ends_elsewhere = wanted;
         self
     }
 
-    /// The same, with how each draft differs from the one that it revises if that is wanted.
+    /// Shows the changes of each draft against its base, if wanted.
     pub(super) fn with_differences(mut self, wanted: bool) -> Self {
         self.differences = wanted;
         self
     }
 
-    /// The same for a text that is only judged; the verdict is the answer and is not said twice.
+    /// Creates the display for evaluating a text. The verdict is the command's output, so it is not repeated
+    /// here.
     pub(super) fn of_text(name: &str, global: &GlobalArgs) -> Self {
         Self {
             text: Some(name.to_owned()),
@@ -153,7 +154,7 @@ impl Progress {
         }
     }
 
-    /// A line that stays. On a terminal it is broken between its parts, or at blanks.
+    /// Prints a line that stays. On a terminal it wraps between its parts, or at spaces.
     pub(super) fn line(&self, line: &str) {
         if self.quiet {
             return;
@@ -170,14 +171,14 @@ impl Progress {
         drawn.aside(|| printer::say(&rows.join("\n  ")));
     }
 
-    /// What an event says in one line.
+    /// Prints the line for an event.
     fn tell(&self, event: &Event) {
         if let Some(line) = line_of(event) {
             self.line(&line);
         }
     }
 
-    /// Prints something as it is, out of the way of what is drawn.
+    /// Prints something above the status line.
     fn aside(&self, print: impl FnOnce()) {
         match &self.live {
             Some(live) => live.aside(print),
@@ -185,7 +186,7 @@ impl Progress {
         }
     }
 
-    /// How a draft differs from the one that it revises.
+    /// Prints the changes of a draft against its base.
     fn difference(&self, iteration: u32) {
         let version = self.record.version(iteration);
         let base = version.and_then(|version| self.record.version(version.based_on?));
@@ -222,7 +223,7 @@ impl Progress {
         self.step(what, waiting);
     }
 
-    /// What is seen of the candidates for a draft: what the first one writes, and what becomes of each.
+    /// Shows a candidate for a draft: the start of the first one, and the outcome of each.
     fn candidate(&mut self, iteration: u32, candidate: u32, step: &CandidateStep) {
         match step {
             CandidateStep::Begun { of, difference } => {
@@ -241,7 +242,7 @@ impl Progress {
         }
     }
 
-    /// A draft is judged: the one line that is left of it.
+    /// Prints the result line of an evaluated draft.
     fn judged(&self, iteration: u32) {
         if let Some(version) = self.record.version(iteration) {
             let before = version.based_on.and_then(|base| self.record.version(base));
@@ -250,7 +251,7 @@ impl Progress {
         }
     }
 
-    /// A draft did not become the best one.
+    /// Prints why a draft did not become the best one.
     fn rejected(&self, iteration: u32, incumbent: u32, reason: &str) {
         let name = |number| {
             let score = self.record.version(number).and_then(Version::score);
@@ -261,7 +262,7 @@ impl Progress {
         self.line(&format!("{rejected} rejected: {reason}; keeping {kept}"));
     }
 
-    /// Something else is being done.
+    /// Starts a step.
     fn step(&mut self, what: String, waiting: Waiting) {
         match &mut self.live {
             Some(live) => live.begin(what, waiting),
@@ -366,7 +367,7 @@ impl Observer for Progress {
     }
 }
 
-/// What an event says in one line, if that is all there is to it and people want to know.
+/// Formats an event that needs just one line; `None` if it is not shown.
 fn line_of(event: &Event) -> Option<String> {
     let line = match event {
         Event::Resumed {
@@ -416,7 +417,7 @@ fn line_of(event: &Event) -> Option<String> {
     Some(line)
 }
 
-/// The status as it is drawn: laid out anew each time, for the terminal as wide as it is then.
+/// Creates the style of the status line, which adapts to the terminal width at each tick.
 fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {status}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
@@ -425,18 +426,18 @@ fn style(status: Arc<Mutex<Status>>) -> ProgressStyle {
             "status",
             move |_: &ProgressState, out: &mut dyn fmt::Write| {
                 let status = status.lock();
-                // The spinner and a blank before it, and the last column, which stays free.
+                // Minus the spinner, a space, and the last column, which stays free.
                 let width = usize::from(Term::stderr().size().1).saturating_sub(3);
                 let (line, tail) = status.rows(width, Instant::now());
                 let dim = |row| console::style(row).for_stderr().dim().to_string();
                 let rows = line.into_iter().chain(tail.into_iter().map(dim));
-                // There is nobody to tell.
+                // A failed write cannot be reported.
                 let _ = out.write_str(&rows.collect::<Vec<_>>().join("\n  "));
             },
         )
 }
 
-/// That a call failed and is made again.
+/// Describes a failed call that is retried.
 pub(super) fn trying_again(message: &str, wait_ms: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a wait is at most a minute")]
     let wait = report::duration(wait_ms as f64 / 1000.0);
@@ -448,7 +449,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_drawn_after_a_rejected_reply_since_the_menu_may_come() {
+    fn the_status_line_is_erased_after_a_rejected_reply() {
         let mut live = Live::default();
         live.begin("draft 2: revising draft 1".to_owned(), Waiting::Writer);
         live.follow(&Event::Rejected {

@@ -1,4 +1,4 @@
-//! What a run is told from memory, and what its end says of that.
+//! Memory in a run: recalling memories at its start, and measuring at its end whether they helped.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -11,11 +11,11 @@ use crate::memory::{self, BASELINE, strength};
 use crate::store::{Store, StoreError};
 use crate::types::{Comparison, Task};
 
-/// The most characters of a text that is shown on a line.
+/// The maximum length of a memory on one line, in columns.
 const SHOWN: usize = 90;
 
-/// Gives the task what is known of such tasks from earlier runs, if that is asked for, and says what it is. `store` is
-/// the open one, if it is open; `writer` the model that writes, as `provider:model`.
+/// Adds relevant memories to the task if memory is enabled, and reports them. `store` is the open store, if
+/// any. `writer` is `provider:model`.
 pub(super) fn recall(
     plan: &Plan,
     store: Option<&SharedStore>,
@@ -60,8 +60,8 @@ pub(super) fn recall(
     Ok(())
 }
 
-/// Takes in what the end of a run says of what it was told from memory, and says which figures change. That it cannot
-/// be kept is no failure of the run.
+/// Updates the strength of the recalled memories from the result of a run, and reports the changes. A failure
+/// to store it does not fail the run.
 pub(super) fn measure(store: &SharedStore, run_id: Uuid, quiet: bool) {
     let figures = match measured(&mut store.lock(), run_id) {
         Ok(figures) => figures,
@@ -78,7 +78,7 @@ pub(super) fn measure(store: &SharedStore, run_id: Uuid, quiet: bool) {
     }
 }
 
-/// What becomes of a figure, to follow what it is of.
+/// Describes a change of a strength.
 pub(super) fn moves(before: Option<f64>, after: f64) -> String {
     match before {
         Some(before) if after < before => format!("falls from {before:.2} to {after:.2}"),
@@ -87,11 +87,10 @@ pub(super) fn moves(before: Option<f64>, after: f64) -> String {
     }
 }
 
-/// The figures that change: of what, before, and after.
+/// Changed strengths: memory id, before, after.
 pub(super) type Figures = Vec<(u64, Option<f64>, Option<f64>)>;
 
-/// Takes in what the end of a run says of what it was told from memory; gives the figures that change. The run is in the
-/// log of the same store.
+/// Updates the strength of the recalled memories from the result of a run in this store. Returns the changes.
 pub(super) fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, StoreError> {
     match compared(store, run_id)? {
         Some(run) => taken_in(store, &run),
@@ -101,14 +100,13 @@ pub(super) fn measured(store: &mut Store, run_id: Uuid) -> Result<Figures, Store
 
 /// Compares a run with others in the log; `None` if it is not there.
 pub(super) fn compared(store: &Store, run_id: Uuid) -> Result<Option<Comparison>, StoreError> {
-    // Some of them have used the same.
+    // Some of them have recalled the same memories.
     let outcomes = store.comparable_outcomes(run_id, 4 * BASELINE)?;
     let run = outcomes.iter().find(|outcome| outcome.run_id == run_id);
     Ok(run.map(|run| memory::compare(run, &outcomes)))
 }
 
-/// Takes in what the end of a run says of what it was told from memory, wherever its log is; gives the figures that
-/// change.
+/// Updates the strength of the recalled memories from a comparison. Returns the changes.
 pub(super) fn taken_in(store: &mut Store, run: &Comparison) -> Result<Figures, StoreError> {
     let mut figures = Figures::new();
     store.change_memories(Timestamp::now(), |known| {

@@ -1,4 +1,4 @@
-//! What a command is given, read and checked: whether it then runs, or only says what it would do.
+//! The inputs of a command, read and checked, for real and dry runs.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::evidence::Gatherer;
 use crate::prompt::Templates;
 use crate::types::Task;
 
-/// What a command is given besides its models.
+/// The inputs of a command apart from its models.
 pub(super) struct RunInputs {
     pub(super) task: Task,
-    /// What the criteria run.
+    /// The tools that the criteria may run.
     pub(super) tools: Tools,
-    /// Whose results the writer is shown.
+    /// The tools whose results the writer sees.
     pub(super) writer_tools: Vec<WriterTool>,
-    /// What evidence is looked for in.
+    /// The index that evidence is searched in.
     pub(super) evidence: Option<Arc<Gatherer>>,
-    /// The user's own prompts.
+    /// The user's prompt templates.
     pub(super) templates: Option<Arc<Templates>>,
 }
 
 impl RunInputs {
-    /// The inputs of a run of the loop; `read` reads what is to be written, and what the run begins with.
+    /// Reads the inputs of a run of the loop. `read` reads the task and the initial text.
     pub(super) fn of_run(
         args: &RunArgs,
         plan: &Plan,
@@ -49,7 +49,7 @@ impl RunInputs {
         Ok((inputs, start))
     }
 
-    /// The inputs of a judgement of texts. The texts themselves are read later.
+    /// Reads the inputs of an evaluation, except for the texts.
     pub(super) fn of_texts(
         args: &EvaluateArgs,
         plan: &Plan,

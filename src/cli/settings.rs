@@ -1,4 +1,4 @@
-//! From flags to settings in force.
+//! From flags to effective settings.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -17,41 +17,41 @@ use crate::prompt::Templates;
 use crate::source::FileAccess;
 use crate::types::{Criteria, LoopSettings};
 
-/// The criteria where nobody names any.
+/// The criteria to use if none are named.
 const DEFAULT_CRITERIA: &str = "writing";
 
-/// Everything that is set, and the files it comes from.
+/// The effective settings, and the files that they come from.
 pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) resolved: Resolved,
     pub(super) criteria: Criteria,
-    /// Whether evidence is looked for, which makes prompts longer.
+    /// Whether evidence is searched, which makes prompts longer.
     pub(super) evidence: bool,
-    /// Whether anything is judged by the criteria; otherwise they are only told.
+    /// Whether drafts are evaluated. Otherwise the criteria only appear in the prompt.
     pub(super) judged: bool,
-    /// How many tools' results the writer is shown.
+    /// How many tools the writer sees results of.
     pub(super) tools: usize,
 }
 
-/// What texts are measured by.
+/// What a command evaluates texts with.
 #[derive(Debug, Clone, Copy)]
 enum Measure<'a> {
     /// The criteria that are set, or the default ones.
     Criteria,
     /// A single evaluator, instead of the criteria.
     Evaluator(&'a Path),
-    /// Nothing. Criteria that are set are told to the writer.
+    /// Nothing. Criteria that are set still appear in the writer's prompt.
     Nothing,
 }
 
 impl Plan {
-    /// The settings, all layers laid over each other.
+    /// Returns the merged settings of all layers.
     pub(super) fn settings(&self) -> &Settings {
         &self.resolved.settings
     }
 }
 
-/// What a run of the loop sets, in which drafts are judged or are not.
+/// Resolves the settings of a run of the loop, with or without evaluation.
 pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
         criteria: args.criteria.clone(),
@@ -82,7 +82,7 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     })
 }
 
-/// Refuses what is said about steps where drafts are not written in steps.
+/// Rejects step options if drafts are not written in steps.
 fn check_steps(args: &LoopSettings, plan: &Plan) -> Result<(), CliError> {
     if args.reflection_interval.is_some() && !plan.settings().loop_settings.steps() {
         return Err(CliError::usage("--reflection-interval needs --steps")
@@ -91,7 +91,7 @@ fn check_steps(args: &LoopSettings, plan: &Plan) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What `reflect run` sets.
+/// Resolves the settings of `reflect run`.
 pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     if args.model.stronger_model.is_some() {
         return Err(
@@ -113,8 +113,8 @@ pub(super) fn workflow(args: &WorkflowArgs, global: &GlobalArgs) -> Result<Plan,
     without_criteria(config, &flags, false)
 }
 
-/// What a batch or a benchmark sets for tasks with these criteria; without any, for those that name none. Its limits hold
-/// for all tasks together, and are not here.
+/// Resolves the settings of a batch or benchmark for the tasks with these criteria, or for those that name
+/// none. The limits apply to all tasks together and are not included.
 pub(super) fn batch(
     args: TasksArgs<'_>,
     criteria: Option<&str>,
@@ -137,7 +137,7 @@ pub(super) fn batch(
     });
     let plan = plan(flags, knowledge, global, allowed, Measure::Criteria, folder)?;
     if criteria.is_none() {
-        // Tasks with criteria of their own may be written otherwise.
+        // Tasks with their own criteria may be written without steps.
         check_steps(&loops.flow, &plan)?;
     }
     Ok(Plan {
@@ -146,7 +146,7 @@ pub(super) fn batch(
     })
 }
 
-/// The limits that `reflect batch` sets for all tasks together.
+/// Returns the limits of `reflect batch` for all tasks together.
 pub(super) fn batch_limits(args: &LimitArgs) -> Result<Limits, CliError> {
     let limits = limits(args)?;
     limits
@@ -159,7 +159,7 @@ pub(super) fn batch_limits(args: &LimitArgs) -> Result<Limits, CliError> {
     })
 }
 
-/// What `reflect evaluate` sets.
+/// Resolves the settings of `reflect evaluate`.
 pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
         criteria: args.criteria.clone(),
@@ -184,7 +184,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
     )
 }
 
-/// What the flags about models set over a configuration, for a run of which nothing else is known.
+/// Resolves the model flags over a configuration, for a command outside of a run.
 pub(super) fn models(
     config: Config,
     args: &ModelArgs,
@@ -197,7 +197,7 @@ pub(super) fn models(
     without_criteria(config, &flags, true)
 }
 
-/// Refuses flags that name a model where none is asked without `--llm`; `llm` says whether that is there.
+/// Rejects model flags without `--llm`.
 pub(super) fn check_model(args: &ModelArgs, llm: bool) -> Result<(), CliError> {
     let names_model = args.model.is_some()
         || args.judge_model.is_some()
@@ -210,7 +210,7 @@ pub(super) fn check_model(args: &ModelArgs, llm: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What `reflect worker` needs of the configuration before it has a task.
+/// Resolves the settings that `reflect worker` needs before it has a task.
 #[cfg(feature = "restate")]
 pub(super) fn worker(global: &GlobalArgs) -> Result<Plan, CliError> {
     let config = load(global)?;
@@ -221,7 +221,7 @@ pub(super) fn worker(global: &GlobalArgs) -> Result<Plan, CliError> {
     without_criteria(config, &flags, true)
 }
 
-/// What `reflect assess` sets. No draft is judged, so no criteria are read.
+/// Resolves the settings of `reflect assess`. It evaluates no drafts, so it reads no criteria.
 pub(super) fn assess(args: &AssessArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     let config = load(global)?;
     let flags = Settings {
@@ -232,7 +232,7 @@ pub(super) fn assess(args: &AssessArgs, global: &GlobalArgs) -> Result<Plan, Cli
     without_criteria(config, &flags, true)
 }
 
-/// What these flags set over a configuration where no draft of ours is measured by criteria.
+/// Resolves these flags over a configuration for a command without criteria.
 fn without_criteria(config: Config, flags: &Settings, judged: bool) -> Result<Plan, CliError> {
     let resolved = config.resolve(flags, None)?;
     Ok(Plan {
@@ -245,8 +245,8 @@ fn without_criteria(config: Config, flags: &Settings, judged: bool) -> Result<Pl
     })
 }
 
-/// Reads the configuration and the criteria, and lays the flags over them. `allowed` is the user's trust in
-/// what the criteria run, for this call; `named_in` the folder of the tasks whose rows name the criteria.
+/// Loads the configuration and the criteria, and applies the flags. `allowed` is `--allow-exec`. `named_in`
+/// is the folder of a batch whose rows name the criteria.
 fn plan(
     flags: Settings,
     knowledge: &KnowledgeArgs,
@@ -265,7 +265,7 @@ fn plan(
     let reach = |file: &Path| reach(&config, allowed, file);
     if let Measure::Evaluator(file) = measure {
         let mut criteria = criteria::load_spec(file, &reach)?;
-        // There is one score: what is good enough for all is so for it.
+        // With a single score, the overall threshold is also that of the criterion.
         if let Some(threshold) = flags.loop_settings.threshold {
             for criterion in &mut criteria.criteria {
                 criterion.threshold = threshold;
@@ -318,8 +318,8 @@ fn plan(
     })
 }
 
-/// Finds the criteria of this name. A project's file, and the rows of a batch in `rows`, may be somebody else's: they
-/// name a file in their own folder, or one that the user keeps in `criteria_path`.
+/// Finds criteria by name. Project files and the rows of a batch (`rows`) are untrusted: they may name only
+/// files in their own folder or in the user's `criteria_path`.
 pub(super) fn criteria_named(
     name: &str,
     rows: Option<&Path>,
@@ -347,7 +347,7 @@ pub(super) fn criteria_named(
     }
 }
 
-/// Whether a file is in a folder, once all symbolic links are followed. One that does not exist is where its path says.
+/// Whether a file is in a folder, with symbolic links resolved. If the file does not exist, its path decides.
 fn is_within(file: &Path, folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else {
         return false;
@@ -362,12 +362,12 @@ fn is_within(file: &Path, folder: &Path) -> bool {
     }
 }
 
-/// What stands for the criteria where there are none.
+/// Returns the placeholder for a command without criteria.
 fn no_criteria() -> Criteria {
     Criteria::new("none", Vec::new())
 }
 
-/// Which files this criteria file may refer to for data. Whose code may run may read files as well.
+/// Returns which data files this criteria file may read. A file whose code may run may read any file.
 pub(super) fn reach(config: &Config, allowed: bool, criteria: &Path) -> FileAccess {
     if allowed || config.trusts(criteria) {
         FileAccess::Anywhere
@@ -376,7 +376,7 @@ pub(super) fn reach(config: &Config, allowed: bool, criteria: &Path) -> FileAcce
     }
 }
 
-/// Reads the configuration.
+/// Loads the configuration.
 pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
     let directory = std::env::current_dir()
         .map_err(|error| CliError::failure(format!("cannot get the current directory: {error}")))?;
@@ -390,7 +390,7 @@ pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
     };
     let config = Config::load(&env, &directory)?.assign(&global.set)?;
     if let Some(ignored) = config.ignored_project().filter(|_| !global.quiet) {
-        // Batches and workers read the configuration again and again.
+        // Batches and workers load the configuration repeatedly.
         static SAID: Once = Once::new();
         let (path, reason) = (ignored.path.display(), ignored.reason);
         SAID.call_once(|| printer::say(&format!("warning: ignoring {path}: {reason}")));
@@ -402,7 +402,7 @@ pub(super) fn load(global: &GlobalArgs) -> Result<Config, CliError> {
     Ok(config)
 }
 
-/// What the flags about models set.
+/// Converts the model flags to settings.
 fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
     Ok(Settings {
         model: args.model.clone(),
@@ -423,7 +423,7 @@ fn model_flags(args: &ModelArgs) -> Result<Settings, CliError> {
     })
 }
 
-/// What the flags about the limits of a call set.
+/// Converts the call limit flags to settings.
 pub(super) fn call_limits(args: &CallLimitArgs) -> Result<Settings, CliError> {
     Ok(Settings {
         retries: args.retries,
@@ -438,7 +438,7 @@ pub(super) fn call_limits(args: &CallLimitArgs) -> Result<Settings, CliError> {
     })
 }
 
-/// What the flags about the limits of a loop set.
+/// Converts the loop limit flags to settings.
 fn limits(args: &LimitArgs) -> Result<LoopSettings, CliError> {
     Ok(LoopSettings {
         max_total_tokens: args.max_total_tokens,
@@ -448,14 +448,14 @@ fn limits(args: &LimitArgs) -> Result<LoopSettings, CliError> {
     })
 }
 
-/// The user's own templates, read and tried out, if there are some.
+/// Reads and checks the user's prompt templates, if there are any.
 pub(super) fn templates(plan: &Plan) -> Result<Option<Arc<Templates>>, CliError> {
     let folder = plan.settings().prompt_dir.as_deref();
     let templates = folder.map(Templates::read).transpose()?;
     Ok(templates.map(Arc::new))
 }
 
-/// Where the user's configuration file is or would be.
+/// Returns the path of the user's configuration file, whether or not it exists.
 pub(super) fn user_file(global: &GlobalArgs) -> Result<PathBuf, CliError> {
     global
         .config
@@ -467,7 +467,7 @@ pub(super) fn user_file(global: &GlobalArgs) -> Result<PathBuf, CliError> {
         })
 }
 
-/// What `--max-time` says, in seconds.
+/// Parses `--max-time` into seconds.
 pub(super) fn max_time(text: Option<&str>) -> Result<Option<f64>, CliError> {
     let time = duration("--max-time", text)?;
     Ok(time.map(|time| time.get().as_secs_f64()))

@@ -1,4 +1,4 @@
-//! What it takes to go on with a run later.
+//! The setup of a run: what is recorded so that it can be resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -14,19 +14,19 @@ use crate::prompt::{PROMPT_VERSION, Templates};
 use crate::source::redact;
 use crate::types::{Criteria, Evaluator, JudgeSettings, LoopSettings, Prices, Setup};
 
-/// What a run is given besides its plan.
+/// The inputs of a run apart from its plan.
 pub(super) struct Given<'a> {
-    /// The model that writes, as `PROVIDER:MODEL`.
+    /// The writer, as `PROVIDER:MODEL`.
     pub(super) writer: String,
-    /// Whether it is at the address that the user gives.
+    /// Whether the user's address applies to it.
     pub(super) at_given_address: bool,
     /// The tools, as they were typed.
     pub(super) tools: &'a [String],
-    /// What evidence is looked for in.
+    /// The files and folders searched for evidence.
     pub(super) evidence: &'a [PathBuf],
 }
 
-/// What is recorded of a run that begins.
+/// Returns the setup to record when a run starts.
 pub(super) fn of(
     plan: &Plan,
     given: Given<'_>,
@@ -37,7 +37,7 @@ pub(super) fn of(
         .map_err(|error| CliError::failure(format!("cannot get the current directory: {error}")))?;
     let settings = plan.settings();
     let settings = Settings {
-        // The one that was chosen, at the address that was chosen.
+        // The chosen model, at the chosen address.
         model: Some(given.writer),
         provider: None,
         base_url: settings
@@ -46,7 +46,7 @@ pub(super) fn of(
             .filter(|_| given.at_given_address)
             .map(|url| redact(url).into_owned()),
         allow_models: Some(settings.allow_models == Some(true) || trusts_judges(plan)),
-        // These are recorded with the start of the run, or have done their work.
+        // These are recorded in the start event, or have already been applied.
         loop_settings: LoopSettings::default(),
         judge: JudgeSettings::default(),
         profile: None,
@@ -69,8 +69,8 @@ pub(super) fn of(
     })
 }
 
-/// Whether there are criteria that name models, and the user's configuration trusts all their files: the criteria of a
-/// recorded run are in no file.
+/// Whether some criteria name models and the user's configuration trusts all their files. The criteria of a
+/// recorded run have no file.
 fn trusts_judges(plan: &Plan) -> bool {
     let criteria = plan.criteria.criteria.iter();
     let mut files = criteria.filter_map(|criterion| match &criterion.evaluator {
@@ -83,11 +83,10 @@ fn trusts_judges(plan: &Plan) -> bool {
         .is_some_and(|first| is_trusted(first) && files.all(is_trusted))
 }
 
-/// How models are reached and asked, and what drafts are measured by, in a run that was recorded with this. `judged`
-/// says whether anything is judged.
+/// Restores the plan of a recorded run. `judged`: whether drafts are evaluated.
 ///
 /// # Errors
-/// If its settings cannot be read, or the address in them is not whole.
+/// If its settings cannot be read, or its address is incomplete.
 pub(super) fn plan(
     setup: &Setup,
     config: Config,
@@ -114,10 +113,10 @@ pub(super) fn plan(
     })
 }
 
-/// The plan of a task that another machine hands in, for the models of this one, as `own` sets them up.
+/// Builds the plan of a task from another machine, for the models of this one. `own` is this machine's plan.
 ///
 /// # Errors
-/// If its settings cannot be read, or those of this machine cannot be used.
+/// If the task's settings cannot be read, or this machine's settings are invalid.
 #[cfg(feature = "restate")]
 pub(super) fn of_task(
     own: Plan,
@@ -132,12 +131,12 @@ pub(super) fn of_task(
     if ours.offline == Some(true) {
         settings.offline = Some(true);
     }
-    // Own templates are for the tasks of those who have the same.
+    // Custom templates apply only to tasks that use the same ones.
     if setup.templates_hash.is_some() {
         settings.prompt_dir.clone_from(&ours.prompt_dir);
         settings.ca_file.clone_from(&ours.ca_file);
     }
-    // An address of the session is for every provider; one in a file for the provider named there.
+    // A session's address applies to every provider, a file's address to the provider named there.
     let address = own.resolved.origin("base_url");
     let foreseen = models::preview(&own)?.writer;
     let provider = foreseen.map(|(name, _)| format!("{}:", name.provider));
@@ -156,7 +155,7 @@ pub(super) fn of_task(
     Ok(plan)
 }
 
-/// Lays these settings over those of the record.
+/// Overrides recorded settings with these.
 pub(super) fn change(setup: &mut Setup, settings: &Settings) -> Result<(), CliError> {
     let settings = serde_json::to_value(settings)
         .map_err(|error| CliError::failure(format!("cannot read the settings: {error}")))?;
@@ -164,7 +163,7 @@ pub(super) fn change(setup: &mut Setup, settings: &Settings) -> Result<(), CliEr
     Ok(())
 }
 
-/// Lays one JSON object over another, key by key.
+/// Merges one JSON object into another, key by key.
 fn merge(below: &mut serde_json::Value, above: serde_json::Value) {
     match (below, above) {
         (serde_json::Value::Object(below), serde_json::Value::Object(above)) => {
@@ -179,7 +178,7 @@ fn merge(below: &mut serde_json::Value, above: serde_json::Value) {
     }
 }
 
-/// A recorded address, with what was left out of it as secret: as it is set today.
+/// Restores the secret parts of a recorded address from the current settings.
 fn full_address(recorded: Option<String>, config: &Config) -> Result<Option<String>, CliError> {
     if recorded.as_ref().is_none_or(|url| !url.contains("***")) {
         return Ok(recorded);
@@ -195,14 +194,14 @@ fn full_address(recorded: Option<String>, config: &Config) -> Result<Option<Stri
     })
 }
 
-/// What the models cost: as is known today, else as was known then.
+/// Returns the current prices, or else the recorded ones.
 pub(super) fn prices(setup: &Setup, config: &Config) -> Prices {
     let mut prices = setup.prices.clone();
     prices.0.extend(config.prices().0.clone());
     prices
 }
 
-/// The settings that are set.
+/// Removes unset settings.
 fn without_nulls(mut settings: serde_json::Value) -> serde_json::Value {
     if let Some(keys) = settings.as_object_mut() {
         keys.retain(|_, value| match value.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Where runs and verdicts are kept.
+//! Access to the store of runs and verdicts.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::evaluate::{MemoryCache, VerdictCache};
 use crate::store::{Retention, Store};
 use crate::types::Criteria;
 
-/// The open store of a command, for the run log and the verdicts alike.
+/// The open store of a command, shared by the run log and the verdict cache.
 #[derive(Clone)]
 pub(super) struct SharedStore(Arc<Mutex<Store>>);
 
@@ -20,8 +20,7 @@ impl SharedStore {
         Self(Arc::new(Mutex::new(store)))
     }
 
-    /// Opens the store for what a run adds to it, and takes out what is not to be kept any longer; `None` if
-    /// nothing is to be kept of the run.
+    /// Opens the store for a run and deletes expired runs; `None` if the run is not logged.
     pub(super) fn open(plan: &Plan, no_log: bool) -> Result<Option<Self>, CliError> {
         if no_log {
             return Ok(None);
@@ -32,7 +31,7 @@ impl SharedStore {
             days: history.keep_days,
             runs: history.keep_runs,
         };
-        // What is kept too long is no reason not to run.
+        // Failing to delete old runs must not prevent the run.
         if let Err(error) = store.keep(retention) {
             printer::say(&format!(
                 "warning: cannot delete old runs from the log: {error}"
@@ -41,20 +40,20 @@ impl SharedStore {
         Ok(Some(Self::new(store)))
     }
 
-    /// Opens the store if it is there.
+    /// Opens the store if it exists.
     pub(super) fn open_existing() -> Result<Option<Self>, CliError> {
         let store = Store::open_existing(&paths::store()?)?;
         Ok(store.map(Self::new))
     }
 
-    /// The store, for one read or write.
+    /// Locks the store for one read or write.
     pub(super) fn lock(&self) -> MutexGuard<'_, Store> {
         self.0.lock()
     }
 }
 
-/// The cache of a command's verdicts: in the store; for this run alone where there is none; no cache if the judge is
-/// to be asked each time.
+/// Returns the verdict cache of a command: in the store, or in memory if there is none. `None` if the cache
+/// is turned off or no judge is needed.
 pub(super) fn verdicts(
     criteria: &Criteria,
     store: Option<&SharedStore>,
@@ -62,7 +61,7 @@ pub(super) fn verdicts(
     (criteria.need_judge() && criteria.judge_settings.cache()).then(|| kept_verdicts(store))
 }
 
-/// The cache of all verdicts of a command, whatever they are about.
+/// Returns the cache for all verdicts of a command.
 pub(super) fn kept_verdicts(store: Option<&SharedStore>) -> Arc<dyn VerdictCache> {
     match store {
         Some(store) => Arc::new(store.clone()),
@@ -70,7 +69,7 @@ pub(super) fn kept_verdicts(store: Option<&SharedStore>) -> Arc<dyn VerdictCache
     }
 }
 
-/// What cannot be read or kept is no loss: the judge is asked again.
+/// Ignores errors: the judge is called again.
 impl VerdictCache for SharedStore {
     fn get(&self, key: &str) -> Option<String> {
         self.lock().verdict(key).ok().flatten()

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
 
-/// Where bars are drawn: on standard error, or nowhere if that is no terminal. At most `hz` times a second.
+/// Returns the draw target of progress bars: stderr, or none if it is not a terminal. Draws at most `hz`
+/// times per second.
 pub(super) fn draw_target(hz: u8) -> ProgressDrawTarget {
     let terminal = Term::buffered_stderr();
     if terminal.is_term() {
@@ -16,24 +17,24 @@ pub(super) fn draw_target(hz: u8) -> ProgressDrawTarget {
     }
 }
 
-/// Whether the terminal says that it can do nothing but print.
+/// Whether the terminal cannot move its cursor (`TERM=dumb`).
 pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// A terminal whose cursor rests at the beginning of the last row that is drawn, and that may be resized.
+/// A terminal that rests its cursor at the start of the last drawn row, and that may be resized.
 ///
-/// The library leaves the cursor beyond the end of that row: the `^C` that a terminal shows for the key then goes to
-/// a row of its own, and what is drawn is cleared one row too low.
+/// `indicatif` leaves the cursor after the end of that row. The `^C` that a terminal echoes then starts a new
+/// row, and the drawing is cleared one row too low.
 ///
-/// It also takes for granted that what it drew is still as many rows as it was. It fills each row to its end, so that
-/// all of them are one line to the terminal, which most terminals break anew for another width.
+/// `indicatif` also assumes that the drawing keeps its number of rows. It fills each row to the end, so the
+/// terminal sees a single line, which most terminals wrap again when resized.
 #[derive(Debug)]
 struct Resting<T> {
     terminal: T,
-    /// Columns of the terminal when something was drawn last; 0 if nothing was.
+    /// The terminal width at the last drawing; 0 if nothing was drawn.
     drawn: AtomicU16,
-    /// Whether all that was drawn is gone in this turn, and nothing need be cleared row by row.
+    /// Whether everything was cleared in this turn, so rows need no clearing.
     cleared: AtomicBool,
 }
 
@@ -46,7 +47,7 @@ impl<T: TermLike> Resting<T> {
         }
     }
 
-    /// Unless all is cleared anyway.
+    /// Does this unless everything was cleared.
     fn unless_cleared(&self, clear: impl FnOnce(&T) -> io::Result<()>) -> io::Result<()> {
         if self.cleared.load(Ordering::Relaxed) {
             return Ok(());
@@ -64,8 +65,7 @@ impl<T: TermLike> TermLike for Resting<T> {
         self.terminal.height()
     }
 
-    /// Where the terminal has another width than when the rows were drawn, the beginning of the first one is where it
-    /// is now, and everything from there on goes.
+    /// After a resize, moves to the new position of the first row and clears everything below it.
     fn move_cursor_up(&self, rows: usize) -> io::Result<()> {
         let (before, now) = (self.drawn.load(Ordering::Relaxed), self.width().max(1));
         if before == now || before == 0 {
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written to it, and how it is moved in.
+    /// Records what is written to it, and cursor movements.
     #[derive(Debug, Clone)]
     struct Paper {
         text: Arc<Mutex<String>>,
@@ -133,7 +133,7 @@ mod tests {
             }
         }
 
-        /// What was written since this was asked last.
+        /// Returns what was written since the last call.
         fn take(&self) -> String {
             std::mem::take(&mut self.text.lock().unwrap())
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_rests_at_the_beginning_of_the_row() {
+    fn the_cursor_rests_at_the_start_of_the_row() {
         let paper = Paper::new();
         bar(&paper).set_message("at work");
         let written = paper.take();

@@ -1,4 +1,4 @@
-//! What people are told of each call who want to know (`-v`, `-vv`, `--show-reasoning`).
+//! Details of each call, for `-v`, `-vv` and `--show-reasoning`.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use super::printer;
 use crate::model::{CallEvent, CallReport, EndReason, Purpose};
 use crate::report;
 
-/// How much is told.
+/// Which details to show.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verbosity {
-    /// What each call took.
+    /// Time and tokens of each call.
     figures: bool,
-    /// What was asked and answered.
+    /// Messages and replies.
     words: bool,
     reasoning: bool,
 }
 
 impl Verbosity {
-    /// What the user asks for.
+    /// Returns the verbosity that the user chose.
     pub(super) fn of(global: &GlobalArgs) -> Self {
         Self {
             figures: global.verbose > 0,
@@ -28,8 +28,8 @@ impl Verbosity {
         }
     }
 
-    /// What is told of a call, which belongs to `place`; `None` if nothing is. Messages and replies hold no keys, and an
-    /// address has none.
+    /// Formats the details of a call of `place`; `None` if there are none. Messages, replies and addresses
+    /// contain no keys.
     pub(super) fn tell(self, place: &str, call: &CallReport<'_>) -> Option<String> {
         let mut out = String::new();
         if self.words {
@@ -54,7 +54,7 @@ impl Verbosity {
         (!told.is_empty()).then(|| told.to_owned())
     }
 
-    /// Says what is told of the calls for one thing, where nothing is drawn.
+    /// Returns an observer that prints the details of calls, if nothing is drawn.
     pub(super) fn observer(self, place: &str) -> impl Fn(CallEvent<'_>) + Send + Sync {
         move |event| {
             if let CallEvent::End(call) = event {
@@ -63,7 +63,7 @@ impl Verbosity {
         }
     }
 
-    /// Says what is told of a call, where nothing is drawn.
+    /// Prints the details of a call, if nothing is drawn.
     pub(super) fn say(self, place: &str, call: &CallReport<'_>) {
         if let Some(told) = self.tell(place, call) {
             printer::say(&told);
@@ -71,7 +71,7 @@ impl Verbosity {
     }
 }
 
-/// Who was asked, and how.
+/// Describes the request.
 fn asked(call: &CallReport<'_>) -> String {
     let request = call.request;
     let what = match request.purpose {
@@ -112,7 +112,8 @@ fn ended(call: &CallReport<'_>) -> String {
     }
 }
 
-/// What the call took: `ollama:qwen3 took 3.1 s, 120 tokens (100 of them the prompt, 80 of these cached)`.
+/// Formats the cost of a call: `ollama:qwen3 took 3.1 s, 120 tokens (100 of them the prompt, 80 of these
+/// cached)`.
 fn figures(call: &CallReport<'_>) -> String {
     let took = report::duration(call.duration.as_secs_f64());
     let mut out = format!("{} took {took}", call.model);

@@ -1,10 +1,10 @@
-//! What the reflector makes of what this program has carried out itself, on standard error.
+//! The reflector's assessment of a completed command, on stderr.
 
 use super::printer;
 use crate::reflector::PlanAssessment;
 use crate::report;
 
-/// Says the verdict: a headline, and below it what failures have in common, and what to do. `notes` stand below that.
+/// Prints the verdict: a headline, then common causes of failures and advice, then `notes`.
 pub(super) fn say(assessment: &PlanAssessment, notes: &[String]) {
     let lines = report::assessment_brief(assessment);
     let below = lines.iter().skip(1).chain(notes);

@@ -1,4 +1,4 @@
-//! Answers that a server gives in good order and that are no drafts, or no verdicts.
+//! Successful responses that are not valid drafts or verdicts.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::harness::{drafts_of, each};
 use crate::plan::{self, BOTH, FIRST, SECOND, answering, verdict};
 use crate::support::server::{Planned, Protocol, Purpose, Reply, Server};
 
-/// With reasoning off, so that a reply that is all reasoning is not asked for again by the adapter.
+/// Turns reasoning off, so that the adapter does not retry a reply that contains only reasoning.
 fn draft(server: &Server, protocol: Protocol) -> Test {
     plan::draft(server, protocol)
         .file(".reflect.toml", "[judge]\nthink = 'off'\n")
@@ -18,7 +18,7 @@ fn judged(step: u8) -> Reply {
     Reply::text(&verdict(step).to_string())
 }
 
-/// Replies that are no drafts, with what is said about them.
+/// Invalid drafts, with their messages.
 fn no_drafts() -> Vec<(&'static str, Reply, &'static str)> {
     vec![
         ("empty", Reply::empty(), "the model's answer is empty"),
@@ -56,7 +56,7 @@ fn both(cases: &[NoDraft]) -> Vec<(&NoDraft, Protocol)> {
     cases
         .iter()
         .flat_map(|case| BOTH.map(|protocol| (case, protocol)))
-        // Ollama has no way to refuse but in words.
+        // Ollama can refuse only in words.
         .filter(|(case, protocol)| case.0 != "refusal" || *protocol == Protocol::OpenAi)
         .collect()
 }
@@ -66,7 +66,7 @@ fn name((case, protocol): &(&NoDraft, Protocol)) -> String {
 }
 
 #[test]
-fn a_first_draft_that_is_none_is_asked_for_again() {
+fn an_invalid_first_draft_is_requested_again() {
     each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
         let server = answering([reply.clone(), Reply::text(FIRST), judged(5)]);
         let ran = draft(&server, *protocol)
@@ -76,7 +76,7 @@ fn a_first_draft_that_is_none_is_asked_for_again() {
             .run();
         assert_eq!(server.calls(), 3);
         assert_eq!(ran.drafts(), [FIRST]);
-        // The model is told what was wrong, after the part that does not change.
+        // The prompt names the problem, after the part that stays the same.
         let (first, second) = (server.chats()[0].prompt(), server.chats()[1].prompt());
         assert_ne!(first, second);
         assert!(second.contains("The last reply was"), "{second}");
@@ -84,7 +84,7 @@ fn a_first_draft_that_is_none_is_asked_for_again() {
 }
 
 #[test]
-fn a_model_that_writes_no_draft_ends_the_run() {
+fn a_model_that_writes_no_valid_draft_ends_the_run() {
     each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
         let server = answering([reply.clone(), reply.clone()]);
         let ran = draft(&server, *protocol)
@@ -98,9 +98,9 @@ fn a_model_that_writes_no_draft_ends_the_run() {
     });
 }
 
-/// A reply that is cut off is continued; where its rest is cut off, too, it is printed rather than nothing.
+/// A truncated reply is continued. If the continuation is truncated too, it is printed anyway.
 #[test]
-fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
+fn a_truncated_draft_is_continued_and_printed_if_there_is_no_better_one() {
     each(
         &BOTH,
         |it| format!("{it:?}"),
@@ -114,7 +114,7 @@ fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
             let server = answering([
                 cut(),
                 cut(),
-                // The rest did not end either: the next reply is not continued.
+                // The continuation was truncated as well, so the next reply is not continued.
                 cut(),
                 judged(5),
                 Reply::empty(),
@@ -133,7 +133,7 @@ fn a_text_that_was_cut_off_is_continued_and_printed_for_want_of_a_better_one() {
 }
 
 #[test]
-fn a_revision_that_is_no_draft_never_wins() {
+fn an_invalid_revision_is_never_selected() {
     each(&both(&no_drafts()), name, |((_, reply, said), protocol)| {
         let server = answering([Reply::text(FIRST), judged(2), reply.clone(), reply.clone()]);
         let ran = draft(&server, *protocol)
@@ -147,7 +147,7 @@ fn a_revision_that_is_no_draft_never_wins() {
         assert_eq!(ran.drafts(), [FIRST]);
         assert_eq!(ran.history()["convergence_reason"], "plateau");
 
-        // One that comes after it may.
+        // A later valid revision can be selected.
         let server = answering([
             Reply::text(FIRST),
             judged(2),
@@ -161,9 +161,9 @@ fn a_revision_that_is_no_draft_never_wins() {
     });
 }
 
-/// Verdicts in a form of their own that says all the same.
+/// Verdicts with the same meaning in different forms.
 #[test]
-fn a_verdict_is_read_in_many_forms() {
+fn verdicts_are_parsed_in_many_forms() {
     let good = verdict(5).to_string();
     let forms: Vec<(&str, String)> = vec![
         ("fenced", format!("```json\n{good}\n```")),
@@ -219,7 +219,7 @@ fn a_verdict_is_read_in_many_forms() {
     );
 }
 
-/// Replies of a judge that are no verdicts.
+/// Replies of a judge that are not valid verdicts.
 fn no_verdicts() -> Vec<(&'static str, Reply)> {
     let score =
         |value: Value| Reply::text(&json!({"scores": {"clear": {"score": value}}}).to_string());
@@ -269,7 +269,7 @@ fn label((name, _, protocol, second): &InvalidVerdict) -> String {
 }
 
 #[test]
-fn a_verdict_that_cannot_be_read_is_asked_for_again() {
+fn an_unparseable_verdict_is_requested_again() {
     each(
         &at_each_verdict(&no_verdicts()),
         label,
@@ -291,10 +291,10 @@ fn a_verdict_that_cannot_be_read_is_asked_for_again() {
     );
 }
 
-/// A reply whose continuation does not end either ends with its last whole sentence, and that is shown. The word at the
-/// cut may be incomplete: the continuation writes it again.
+/// A draft whose continuation is also truncated ends with its last complete sentence. The last word before
+/// the cut may be incomplete, so the continuation repeats it.
 #[test]
-fn a_text_that_stays_cut_off_ends_with_its_last_whole_sentence() {
+fn a_draft_that_stays_truncated_ends_with_its_last_complete_sentence() {
     for protocol in BOTH {
         let server = answering([
             Reply::cut_by_length("The storm came at night. It took"),
@@ -309,9 +309,9 @@ fn a_text_that_stays_cut_off_ends_with_its_last_whole_sentence() {
     }
 }
 
-/// Some servers take a whole reply for reasoning: then the verdict is in there.
+/// Some servers report the whole reply as reasoning, including the verdict.
 #[test]
-fn a_verdict_in_the_reasoning_is_read_where_there_is_no_other_text() {
+fn a_verdict_in_the_reasoning_is_parsed_if_there_is_no_other_text() {
     for protocol in BOTH {
         let reasoned = |step| Reply::reasoning_only(&verdict(step).to_string());
         let server = answering([
@@ -325,9 +325,9 @@ fn a_verdict_in_the_reasoning_is_read_where_there_is_no_other_text() {
     }
 }
 
-/// Two tries, each with a repair. What cannot be read is no zero: the draft was not found bad.
+/// Two attempts, each with a repair. An unparseable verdict does not count as a score of zero.
 #[test]
-fn a_judge_that_says_nothing_readable_ends_the_run() {
+fn a_judge_without_a_parseable_verdict_ends_the_run() {
     each(
         &at_each_verdict(&no_verdicts()),
         label,
@@ -346,7 +346,7 @@ fn a_judge_that_says_nothing_readable_ends_the_run() {
             };
             let ran = draft(&server, *protocol)
                 .code(6)
-                // Of what nobody could judge, the last.
+                // Without scores, the last draft is printed.
                 .stdout(printed)
                 .stderr_has("? clear unparsed")
                 .stderr_has("error: the judge's reply could not be used")
@@ -359,13 +359,13 @@ fn a_judge_that_says_nothing_readable_ends_the_run() {
             let last = &history["final_evaluation"];
             assert_eq!(last["status"], "unparsed");
             let score = &last["criteria_scores"]["clear"];
-            assert_eq!(*score, Value::Null, "not known is not zero");
+            assert_eq!(*score, Value::Null, "an unknown score is null, not zero");
         },
     );
 }
 
 #[test]
-fn a_judge_that_refuses_is_no_verdict() {
+fn a_refusal_of_the_judge_is_not_a_verdict() {
     let server = answering([Planned::from(Reply::text(FIRST))]);
     server.on(Purpose::Judge, |_| Reply::refusal("I would rather not."));
     let ran = draft(&server, Protocol::OpenAi)
@@ -376,7 +376,7 @@ fn a_judge_that_refuses_is_no_verdict() {
     assert_eq!(ran.drafts(), [FIRST]);
 }
 
-/// Only hard checks: no judge is asked, and its answers cannot hurt.
+/// Hard checks alone make no judge calls.
 #[test]
 fn hard_checks_need_no_judge() {
     let server = answering([Reply::text("TODO"), Reply::text("Done.")]);
@@ -391,7 +391,7 @@ fn hard_checks_need_no_judge() {
     assert_eq!(server.calls(), 2);
 }
 
-/// A judge's praise does not outweigh a hard check that fails.
+/// A high score of the judge does not outweigh a failed hard check.
 #[test]
 fn a_judge_cannot_overrule_a_hard_check() {
     let long = "word ".repeat(51);

@@ -1,10 +1,10 @@
-//! `reflect assess`: the outcome of a plan that something else ran.
+//! `reflect assess`: evaluates a plan that another tool executed.
 
 use serde_json::{Value, json};
 
 use crate::harness::Test;
 
-/// Two tasks are done, one fails twice by time, one by the disk, and one is not run because of it.
+/// Two tasks succeed, one times out twice, one fails because of the disk, and one is not run because of it.
 fn nightly() -> Value {
     json!({
         "plan": { "id": "nightly", "goal": "Fresh figures.", "tasks": [
@@ -30,7 +30,7 @@ fn nightly() -> Value {
     })
 }
 
-/// All is well.
+/// A plan without failures.
 fn good() -> Value {
     json!({
         "plan": { "id": "good", "tasks": [{ "id": "a", "tool": "t" }, { "id": "b", "tool": "t" }] },
@@ -49,7 +49,7 @@ fn assess() -> Test {
 }
 
 #[test]
-fn a_plan_without_success_is_exit_code_3_and_told_in_full() {
+fn a_failed_plan_has_exit_code_3_and_a_full_report() {
     assess()
         .arg("nightly.json")
         .code(3)
@@ -61,7 +61,7 @@ fn a_plan_without_success_is_exit_code_3_and_told_in_full() {
 }
 
 #[test]
-fn a_plan_that_succeeds_is_exit_code_0() {
+fn a_successful_plan_has_exit_code_0() {
     assess()
         .arg("good.json")
         .stdout(
@@ -73,7 +73,7 @@ fn a_plan_that_succeeds_is_exit_code_0() {
 }
 
 #[test]
-fn json_has_the_keys_of_the_seed_the_patterns_and_the_insights() {
+fn json_has_the_verdict_the_patterns_and_the_insights() {
     let ran = assess()
         .args(["-", "--format", "json"])
         .stdin(nightly().to_string())
@@ -101,7 +101,7 @@ fn json_has_the_keys_of_the_seed_the_patterns_and_the_insights() {
 }
 
 #[test]
-fn markdown_is_for_people_and_goes_to_a_file() {
+fn markdown_is_written_to_a_file() {
     let ran = assess()
         .args(["good.json", "--format", "markdown", "-o", "report.md"])
         .stdout("")
@@ -129,7 +129,7 @@ fn criteria_come_from_flags_and_configuration() {
         .args(["--config", "c.toml", "--min-success-rate", "0.7"])
         .code(3)
         .run();
-    // A project may say how good its plans are to be.
+    // A project file may set the required quality of plans.
     configured().file(".reflect.toml", config).run();
     let ran = assess()
         .args(["nightly.json", "--format", "json", "--exit-zero"])
@@ -149,7 +149,7 @@ fn criteria_come_from_flags_and_configuration() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_shown_where_it_is() {
+fn errors_in_a_file_show_their_position() {
     let wrong = |text: &str| {
         assess()
             .arg("-")
@@ -176,7 +176,7 @@ fn what_is_wrong_with_a_file_is_shown_where_it_is() {
 }
 
 #[test]
-fn the_schema_takes_what_is_read() {
+fn the_schema_accepts_valid_input() {
     let schema = Test::new()
         .args(["assess", "--schema"])
         .stderr("")
@@ -190,7 +190,7 @@ fn the_schema_takes_what_is_read() {
 }
 
 #[test]
-fn a_model_adds_suggestions_and_changes_no_verdict() {
+fn a_model_adds_suggestions_without_changing_the_verdict() {
     let reply = "[[reply]]\npurpose = 'judge'\ncontains = 'No space left on device'\n\
                  json = { success = true, suggestions = ['Mount a larger disk for `store`.'] }\n";
     let ran = assess()
@@ -215,7 +215,7 @@ fn a_model_adds_suggestions_and_changes_no_verdict() {
 }
 
 #[test]
-fn the_call_is_told_of_who_wants_to_know() {
+fn verbose_output_describes_the_call() {
     let ask = |flags: &[&str]| {
         assess()
             .args(["good.json", "--llm", "--provider", "scripted:m.toml"])
@@ -234,7 +234,7 @@ fn the_call_is_told_of_who_wants_to_know() {
 }
 
 #[test]
-fn a_model_that_fails_is_a_warning() {
+fn a_failing_model_is_a_warning() {
     let cases = [
         (
             "text = 'I would rather not.'",
@@ -265,9 +265,9 @@ fn a_model_that_fails_is_a_warning() {
         .run();
 }
 
-/// What comes from a file may try to write to the terminal.
+/// Text from a file may contain terminal escape sequences.
 #[test]
-fn control_characters_do_not_get_through() {
+fn control_characters_are_removed() {
     let mut bad = nightly();
     bad["results"][5]["error"] = json!("\u{1b}[2Jgone");
     let ran = assess().arg("-").stdin(bad.to_string()).code(3).run();
@@ -275,7 +275,7 @@ fn control_characters_do_not_get_through() {
 }
 
 #[test]
-fn ten_thousand_tasks_are_no_trouble() {
+fn ten_thousand_tasks_are_assessed_quickly() {
     let tasks: Vec<Value> = (0..10_000)
         .map(|id| {
             let before: Vec<String> = (id > 0)

@@ -1,4 +1,4 @@
-//! Many tasks at once: every task has exactly one row, whatever happens to the server, the process or the input.
+//! Batches: every task has exactly one row, whatever happens to the server, the process or the input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::harness::{Ran, Test};
 use crate::plan::{verdict, with_server};
 use crate::support::server::{Fault, Planned, Protocol, Purpose, Reply, Server};
 
-/// Tasks with the ids `t0`, `t1`, …
+/// Returns tasks with the ids `t0`, `t1`, …
 pub(crate) fn tasks(number: usize) -> String {
     (0..number)
         .map(|n| {
@@ -21,7 +21,7 @@ pub(crate) fn tasks(number: usize) -> String {
         .collect()
 }
 
-/// A server that writes a text for every task, and likes it.
+/// Starts a server that writes a text for every task and judges it as good.
 pub(crate) fn server() -> Server {
     slow_server(Duration::ZERO)
 }
@@ -40,7 +40,7 @@ fn slow_server(wait: Duration) -> Server {
     server
 }
 
-/// A world with that many tasks; the arguments are still to come.
+/// Creates a world with this many tasks; the arguments are added later.
 pub(crate) fn world(server: &Server, number: usize) -> Test {
     with_server(server, Protocol::OpenAi).file("tasks.jsonl", tasks(number))
 }
@@ -54,20 +54,20 @@ pub(crate) const BATCH: [&str; 6] = [
     "out.jsonl",
 ];
 
-/// The rows in the file, which are lines of JSON without exception.
+/// Reads the rows from the file; every line must be JSON.
 #[track_caller]
 pub(crate) fn rows(ran: &Ran) -> Vec<Value> {
     let text = ran.read("out.jsonl");
     assert!(
         text.is_empty() || text.ends_with('\n'),
-        "the last row is torn"
+        "the last row is incomplete"
     );
     text.lines()
         .map(|line| serde_json::from_str(line).expect("a row"))
         .collect()
 }
 
-/// Per id what became of it. Every id has one row.
+/// Returns the status by id. Every id must have one row.
 #[track_caller]
 pub(crate) fn statuses(rows: &[Value]) -> BTreeMap<String, String> {
     let mut statuses = BTreeMap::new();
@@ -88,7 +88,7 @@ fn all_met(rows: &[Value], number: usize) {
     }
 }
 
-/// Waits for something that is about to happen.
+/// Waits for a condition.
 #[track_caller]
 fn until(what: &str, happened: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -122,13 +122,13 @@ fn every_task_has_a_row_and_a_run() {
     ran.then(["history", "show", id, "--best"])
         .stdout("A text about item 7.\n")
         .run();
-    // Nothing is left to do, and no model is asked.
+    // Nothing is left to do, and no model is called.
     ran.then(BATCH).stderr_has("12 tasks: 12 met").run();
     assert_eq!(server.calls(), 24);
 }
 
 #[test]
-fn without_a_log_nothing_is_kept_but_the_rows() {
+fn without_a_log_only_the_rows_are_kept() {
     let server = server();
     let ran = world(&server, 3).args(BATCH).arg("--no-log").run();
     all_met(&rows(&ran), 3);
@@ -145,7 +145,7 @@ fn connections_are_shared() {
     assert!(server.connections() <= 6, "{}", server.connections());
 }
 
-/// A server that fails where it is told to; else it writes a text, and likes it.
+/// Starts a server with the given faults that otherwise writes a text and judges it as good.
 pub(crate) fn server_with_faults(
     fault: impl Fn() -> Option<Fault> + Clone + Send + Sync + 'static,
 ) -> Server {
@@ -163,7 +163,7 @@ pub(crate) fn server_with_faults(
 }
 
 #[test]
-fn faults_of_every_kind_leave_every_id_with_one_row() {
+fn every_id_has_one_row_despite_faults_of_every_kind() {
     const TASKS: usize = 60;
     let calls = Arc::new(AtomicUsize::new(0));
     let server = server_with_faults(move || {
@@ -199,8 +199,8 @@ fn faults_of_every_kind_leave_every_id_with_one_row() {
         let said = row["error"].as_str().is_some_and(|error| !error.is_empty());
         assert_eq!(said, row["status"] != "met", "{row}");
     }
-    // What failed is done again, what did not is left as it is.
-    let good = server_that_is_well(&server);
+    // Failed tasks are repeated; successful ones are not.
+    let good = repair(&server);
     let again = ran.then(BATCH).arg("--retry-failed").run();
     all_met(&rows(&again), TASKS);
     assert!(good.load(Ordering::Relaxed) <= 2 * failed);
@@ -213,8 +213,8 @@ fn faults_of_every_kind_leave_every_id_with_one_row() {
     assert_eq!(kept(&rows(&again)), kept(&first));
 }
 
-/// From now on the server does as it is told; counts its calls.
-fn server_that_is_well(server: &Server) -> Arc<AtomicUsize> {
+/// Makes the server behave from now on, and counts its calls.
+fn repair(server: &Server) -> Arc<AtomicUsize> {
     let calls = Arc::new(AtomicUsize::new(0));
     let (a, b) = (Arc::clone(&calls), Arc::clone(&calls));
     server.on(Purpose::Write, move |_| {
@@ -229,16 +229,17 @@ fn server_that_is_well(server: &Server) -> Arc<AtomicUsize> {
 }
 
 #[test]
-fn a_process_that_is_killed_at_any_moment_loses_no_row() {
+fn killing_the_process_at_any_time_loses_no_row() {
     const TASKS: usize = 250;
     let server = slow_server(Duration::from_millis(8));
     let first = world(&server, TASKS).arg("--version").run();
     let mut last = 0;
     for round in 0..20 {
         let running = first.then(BATCH).args(["-j", "4", "-q"]).spawn();
-        // Other moments in each round, the same in each run of the test: before the first call, in it, after some.
+        // Each round uses another moment, the same in every test run: before the first call, during it, after
+        // some.
         let calls = server.calls() + round * 7 % 19;
-        until("the batch to get on", || server.calls() >= calls);
+        until("the batch to make progress", || server.calls() >= calls);
         running.kill_after(Duration::from_millis(round as u64 * 5 % 13));
         let text = std::fs::read_to_string(first.path("out.jsonl")).unwrap_or_default();
         let whole = text.matches('\n').count();
@@ -259,7 +260,7 @@ fn a_process_that_is_killed_at_any_moment_loses_no_row() {
 }
 
 #[test]
-fn a_torn_row_is_done_again() {
+fn an_incomplete_row_is_repeated() {
     let server = server();
     let ran = world(&server, 3).args(BATCH).args(["-j", "1"]).run();
     let text = ran.read("out.jsonl");
@@ -274,14 +275,14 @@ fn a_torn_row_is_done_again() {
 }
 
 #[test]
-fn a_storm_of_429s_passes() {
+fn a_batch_survives_a_burst_of_429s() {
     let server = server();
     for _ in 0..25 {
         server.fault(Fault::rate_limit("retry-after-ms", "40"));
     }
     let ran = world(&server, 30)
         .args(BATCH)
-        // At a server on this machine a single call comes first, which may meet all of them.
+        // A local server starts with one call at a time, which may receive all of the 429s.
         .args(["--retries", "25"])
         .run();
     all_met(&rows(&ran), 30);
@@ -289,17 +290,17 @@ fn a_storm_of_429s_passes() {
 }
 
 #[test]
-fn requests_are_held_to_so_many_a_minute() {
+fn requests_per_minute_are_limited() {
     let server = server();
     let args = ["--requests-per-minute", "600", "-j", "8"];
     let ran = world(&server, 10).args(BATCH).args(args).run();
     all_met(&rows(&ran), 10);
-    // Of 20 calls the first eleven come at once, the others at ten a second.
+    // The first eleven of 20 calls start immediately, the others at ten per second.
     assert!(ran.took > Duration::from_millis(800), "{:?}", ran.took);
 }
 
 #[test]
-fn rows_come_as_they_are_done_or_in_order() {
+fn rows_are_written_on_completion_or_in_order() {
     let server = Server::start();
     server.on(Purpose::Write, |request| {
         let first = request.prompt().contains("about item 0.");
@@ -363,13 +364,13 @@ fn standard_input_and_lines_without_id() {
     assert_eq!(rows[1]["output"], "A text about 7.");
 }
 
-/// Ctrl-D, as a keyboard sends it: the end of what is typed.
+/// Ctrl-D, as a keyboard sends it: the end of input.
 #[cfg(unix)]
 const CTRL_D: &str = "\u{4}";
 
 #[cfg(unix)]
 #[test]
-fn who_types_tasks_is_told_how_they_end_but_for_quiet() {
+fn typing_tasks_shows_a_hint_about_ctrl_d_unless_quiet() {
     let said = "reading tasks from standard input; end them with Ctrl-D";
     let server = server();
     let batch =
@@ -384,7 +385,7 @@ fn who_types_tasks_is_told_how_they_end_but_for_quiet() {
 
 #[cfg(unix)]
 #[test]
-fn the_bar_shows_how_fast_it_goes() {
+fn the_progress_bar_shows_the_rate() {
     let server = slow_server(Duration::from_millis(150));
     let terminal = world(&server, 6)
         .args(BATCH)
@@ -402,7 +403,7 @@ const BAD: &str = "{\"id\": \"a\", \"prompt\": \"Write about tea.\"}\nnonsense\n
                    {\"id\": \"d\", \"prompt\": \"Write about milk.\"}\n";
 
 #[test]
-fn bad_lines_stop_nobody_else() {
+fn bad_lines_do_not_stop_other_tasks() {
     let server = server();
     let ran = with_server(&server, Protocol::OpenAi)
         .file("tasks.jsonl", BAD)
@@ -422,7 +423,7 @@ fn bad_lines_stop_nobody_else() {
         assert_eq!(row["status"] == "met", row["error"].is_null(), "{row}");
     }
     assert_eq!(server.calls(), 4);
-    // They are not told again as rows, and can be fixed.
+    // They have no second row, and can be fixed.
     let before = ran.read("out.jsonl");
     let again = ran.then(BATCH).code(2).run();
     assert_eq!(again.read("out.jsonl"), before);
@@ -441,7 +442,7 @@ fn bad_lines_stop_nobody_else() {
 }
 
 #[test]
-fn with_fail_fast_a_bad_line_is_found_before_anything_is_paid_for() {
+fn with_fail_fast_a_bad_line_is_found_before_any_call() {
     let server = server();
     with_server(&server, Protocol::OpenAi)
         .file("tasks.jsonl", BAD)
@@ -456,7 +457,7 @@ fn with_fail_fast_a_bad_line_is_found_before_anything_is_paid_for() {
 }
 
 #[test]
-fn with_fail_fast_nothing_is_begun_after_a_failure() {
+fn with_fail_fast_nothing_starts_after_a_failure() {
     let server = server();
     server.fault(Fault::error(
         400,
@@ -499,12 +500,12 @@ fn tasks_with_the_same_criteria_follow_each_other() {
         .map(|row| row["line"].as_u64().expect("a line"))
         .collect();
     assert_eq!(order, [1, 3, 5, 2, 4, 6]);
-    // Only half of them have a judge.
+    // Only half of them need a judge.
     assert_eq!(server.calls(), 6 + 3);
 }
 
 #[test]
-fn parts_for_several_processes_make_up_the_whole() {
+fn shards_together_cover_all_tasks() {
     let server = server();
     let mut ids = Vec::new();
     for part in ["0/3", "1/3", "2/3"] {
@@ -525,7 +526,7 @@ fn parts_for_several_processes_make_up_the_whole() {
 }
 
 #[test]
-fn limits_hold_for_all_tasks_together() {
+fn limits_apply_to_all_tasks_together() {
     let server = server();
     let ran = world(&server, 10)
         .args(BATCH)
@@ -533,7 +534,7 @@ fn limits_hold_for_all_tasks_together() {
         .code(5)
         .stderr_has("the limit on tokens is reached")
         .run();
-    // Each task takes 240.
+    // Each task uses 240 tokens.
     all_met(&rows(&ran), 3);
     let ran = ran
         .then(BATCH)
@@ -553,7 +554,7 @@ fn limits_hold_for_all_tasks_together() {
         .code(5)
         .stderr_has("the limit on cost is reached")
         .run();
-    // Each costs 0.24.
+    // Each task costs 0.24.
     all_met(&rows(&ran), 6);
     let ran = ran.then(BATCH).run();
     all_met(&rows(&ran), 10);
@@ -561,7 +562,7 @@ fn limits_hold_for_all_tasks_together() {
 }
 
 #[test]
-fn the_limit_on_time_ends_what_is_under_way() {
+fn the_time_limit_cancels_tasks_in_progress() {
     let server = slow_server(Duration::from_secs(20));
     let ran = world(&server, 5)
         .args(BATCH)
@@ -574,7 +575,7 @@ fn the_limit_on_time_ends_what_is_under_way() {
 }
 
 #[test]
-fn what_all_tasks_would_meet_stops_the_batch_and_fails_no_task() {
+fn a_failure_that_affects_all_tasks_stops_the_batch_without_failing_any() {
     let server = server();
     server.fault_at(
         5,
@@ -635,7 +636,7 @@ fn two_batches_do_not_write_to_the_same_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_lets_what_is_under_way_finish() {
+fn a_signal_lets_tasks_in_progress_finish() {
     const TASKS: usize = 40;
     let server = slow_server(Duration::from_millis(60));
     let first = world(&server, TASKS).arg("--version").run();
@@ -654,13 +655,13 @@ fn a_signal_lets_what_is_under_way_finish() {
     assert!((4..TASKS).contains(&done), "{done}");
     let ran = ran.then(BATCH).run();
     all_met(&rows(&ran), TASKS);
-    // Nothing was done twice.
+    // No call was repeated.
     assert_eq!(server.calls(), 2 * TASKS);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_second_signal_ends_at_once() {
+fn a_second_signal_exits_immediately() {
     let server = slow_server(Duration::from_secs(20));
     let running = world(&server, 5).args(BATCH).code(130).spawn();
     until("the first call", || server.calls() > 0);
@@ -673,7 +674,7 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
-fn a_reader_who_goes_away_ends_it_quietly() {
+fn a_closed_pipe_ends_the_batch_quietly() {
     let server = server();
     world(&server, 50)
         .args(["batch", "tasks.jsonl", "-c", "criteria.toml", "-q"])
@@ -684,7 +685,7 @@ fn a_reader_who_goes_away_ends_it_quietly() {
 }
 
 #[test]
-fn criteria_that_run_programs_need_leave_for_every_task() {
+fn criteria_that_run_programs_need_permission_for_every_task() {
     let server = server();
     let runs = "name = 'r'\n[[criteria]]\nname = 'r'\nevaluator = 'command'\ncommand = ['true']";
     let ran = with_server(&server, Protocol::OpenAi)
@@ -702,7 +703,7 @@ fn criteria_that_run_programs_need_leave_for_every_task() {
 }
 
 #[test]
-fn what_cannot_work_is_said_at_once() {
+fn impossible_options_are_rejected_before_any_call() {
     let server = server();
     for (args, said) in [
         (
@@ -741,10 +742,10 @@ fn what_cannot_work_is_said_at_once() {
     assert_eq!(server.calls(), 0);
 }
 
-/// A build without the feature says so, whatever the server.
+/// A build without the feature reports that, whatever the server.
 #[cfg(not(feature = "restate"))]
 #[test]
-fn workers_are_for_builds_that_have_them() {
+fn workers_need_the_restate_feature() {
     let hint = "build it with `cargo install --path . --features restate`";
     Test::new()
         .args(["worker", "--engine", "restate://127.0.0.1:1"])
@@ -763,9 +764,9 @@ fn workers_are_for_builds_that_have_them() {
     assert_eq!(server.calls(), 0);
 }
 
-/// A batch reaches its models through a gate, which must not hide what the server can do.
+/// A batch calls its models through a gate, which must not hide the server's capabilities.
 #[test]
-fn a_batch_asks_as_a_single_draft_does() {
+fn a_batch_sends_the_same_requests_as_a_single_draft() {
     let server = server();
     let judged = || {
         let mut asked = server.requests();

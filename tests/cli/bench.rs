@@ -1,4 +1,4 @@
-//! Whether the loop helps: the same tasks in several ways, at the same cost.
+//! `reflect bench`: compares the loop with simpler methods, on the same tasks at the same cost.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,8 @@ fn tasks(number: usize) -> String {
         .collect()
 }
 
-/// A model that gets it right only when it is told what is missing, and costs 50 prompt and 10 output tokens a call.
+/// Starts a model that succeeds only when it is told what is missing. A call costs 50 prompt and 10 output
+/// tokens.
 fn teachable() -> Server {
     answering(|request| {
         let told = request.prompt().contains("END");
@@ -51,7 +52,7 @@ const BENCH: [&str; 8] = [
     "rows.jsonl",
 ];
 
-/// The rows by their ids.
+/// Returns the rows by id.
 #[track_caller]
 fn rows(ran: &Ran) -> BTreeMap<String, Value> {
     let mut rows = BTreeMap::new();
@@ -79,12 +80,12 @@ fn arms_are_compared_on_the_same_tasks() {
     let single = &rows["t3/single/1"];
     assert_eq!(single["output"], "An apple.");
     assert_eq!(single["checks"], json!({"end": false, "short": true}));
-    // 10 tokens are written, and 30 of the 50 in the prompt are not in the cache.
+    // 10 tokens are written, and 30 of the 50 prompt tokens are not cached.
     assert_eq!(
         (&single["cost_tokens"], &single["total_tokens"]),
         (&json!(40), &json!(60))
     );
-    // The plain prompt is asked as it is, without a frame.
+    // The plain prompt is sent unchanged, without a frame.
     let plain = server.requests().into_iter().find(|request| {
         request.body["messages"] == json!([{"role": "user", "content": "Name fruit 3."}])
     });
@@ -97,8 +98,8 @@ fn arms_are_compared_on_the_same_tasks() {
 }
 
 #[test]
-fn best_of_n_gets_what_reflect_used_and_stops_at_a_pass() {
-    // The loop needs two calls, and the plain prompt is never right.
+fn best_of_n_has_the_budget_of_reflect_and_stops_at_a_pass() {
+    // The loop needs two calls, and the plain prompt never succeeds.
     let server = answering(|request| {
         let framed = request.body["messages"].to_string().contains("contain");
         let text = if framed { "END" } else { "An apple." };
@@ -130,7 +131,7 @@ fn best_of_n_gets_what_reflect_used_and_stops_at_a_pass() {
 }
 
 #[test]
-fn the_append_loop_shows_what_failed_and_its_last_draft_counts() {
+fn the_append_loop_shows_failures_and_its_last_draft_counts() {
     let server = teachable();
     let ran = world(&server, 1)
         .args(BENCH)
@@ -150,8 +151,8 @@ fn the_append_loop_shows_what_failed_and_its_last_draft_counts() {
 }
 
 #[test]
-fn a_loop_that_is_worse_is_told_by_the_exit_code() {
-    // The plain prompt is right, and whatever the loop asks is not.
+fn the_exit_code_shows_that_the_loop_is_worse() {
+    // The plain prompt succeeds, and every call of the loop fails.
     let server = answering(|request| {
         let plain = !request.prompt().contains("Requirements:");
         Reply::text(if plain { "An apple. END" } else { "An apple." })
@@ -166,7 +167,7 @@ fn a_loop_that_is_worse_is_told_by_the_exit_code() {
 }
 
 #[test]
-fn hidden_checks_are_scored_and_not_shown() {
+fn hidden_checks_are_scored_but_not_shown() {
     let server = answering(|_| Reply::text("An apple."));
     let test = world(&server, 6);
     let ran = test
@@ -176,7 +177,7 @@ fn hidden_checks_are_scored_and_not_shown() {
     let rows = rows(&ran);
     let mut hidden = 0;
     for row in rows.values() {
-        // Both checks count, whichever the loop saw.
+        // Both checks count, whichever one the loop saw.
         assert_eq!(row["checks"], json!({"end": false, "short": true}));
         if row["hidden"] == json!(["end"]) {
             hidden += 1;
@@ -189,7 +190,7 @@ fn hidden_checks_are_scored_and_not_shown() {
 }
 
 #[test]
-fn tasks_may_hold_their_own_criteria() {
+fn tasks_may_contain_their_own_criteria() {
     let server = teachable();
     let criteria = json!({"threshold": 1, "criteria": [{"name": "end", "evaluator": "contains", "all": ["END"]}]});
     let lines = [
@@ -218,7 +219,7 @@ fn tasks_may_hold_their_own_criteria() {
         rows["2/reflect/1"]["checks"],
         json!({"end": true, "short": true})
     );
-    // The seeds of different trials share no call.
+    // Different trials use different seeds, so they share no call.
     let mut seeds: Vec<u64> = server
         .requests()
         .iter()
@@ -230,7 +231,7 @@ fn tasks_may_hold_their_own_criteria() {
 }
 
 #[test]
-fn it_goes_on_where_it_stopped() {
+fn an_interrupted_benchmark_is_resumed() {
     let failing = Server::start();
     let asked = AtomicUsize::new(0);
     failing.on(Purpose::Write, move |_| {
@@ -256,7 +257,7 @@ fn it_goes_on_where_it_stopped() {
     for (id, row) in &done {
         assert_eq!(all[id], *row);
     }
-    // With other settings the rows would not be comparable.
+    // With other settings, the rows would not be comparable.
     ran.then(BENCH)
         .args(["-n", "2"])
         .env("OPENAI_BASE_URL", &url)
@@ -266,7 +267,7 @@ fn it_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn the_report_is_for_people_programs_and_browsers() {
+fn the_report_has_text_json_and_html_formats() {
     let server = teachable();
     let ran = world(&server, 3)
         .args(BENCH)
@@ -292,7 +293,7 @@ fn the_report_is_for_people_programs_and_browsers() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_before_anything_is_asked() {
+fn impossible_comparisons_are_rejected_before_any_call() {
     let server = teachable();
     let refused = |args: &[&str], said: &str| {
         let mut all = vec!["bench", "tasks.jsonl", "-c", "short.toml"];
@@ -325,7 +326,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_asked() {
     assert_eq!(server.calls(), 0);
 }
 
-/// Prompts and solutions of the starter set.
+/// Returns the prompts and solutions of the starter set.
 fn solutions() -> Vec<(String, String)> {
     let read = |text: &'static str, key: &'static str| {
         let values = text.lines().map(move |line| {
@@ -346,7 +347,7 @@ fn solutions() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_starter_set_is_in_the_program_and_runs_code_only_where_allowed() {
+fn the_starter_set_is_built_in_and_runs_code_only_with_permission() {
     let known = solutions();
     let server = answering(move |request| {
         let asked = request.prompt();
@@ -365,7 +366,7 @@ fn the_starter_set_is_in_the_program_and_runs_code_only_where_allowed() {
     assert_eq!(report["left_out"], 0);
 }
 
-/// A host that gives this text to every request, until it is dropped.
+/// Starts a host that returns this text for every request.
 fn host(text: String) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -385,7 +386,7 @@ fn host(text: String) -> String {
 }
 
 #[test]
-fn a_published_set_is_fetched_once_and_kept() {
+fn a_published_set_is_downloaded_once_and_cached() {
     let prompt = |key: u64, id: &str, given: Value| json!({"key": key, "prompt": format!("Write tale {key}."), "instruction_id_list": [id], "kwargs": [given]});
     let words = json!({"relation": "less than", "num_words": 3});
     let text = [
@@ -437,7 +438,7 @@ fn a_published_set_is_fetched_once_and_kept() {
         .collect();
     let expected = [("1", true), ("2", false), ("4", true), ("5", true)];
     assert_eq!(met, expected.map(|(task, met)| (task.to_owned(), met)));
-    // From here on it is on this machine, and nothing else is taken for it.
+    // From now on it is on this machine, and must match exactly.
     let again = ran
         .then(bench)
         .arg("--offline")
@@ -452,8 +453,8 @@ fn a_published_set_is_fetched_once_and_kept() {
         .run();
 }
 
-/// A judge that likes what is clear, likes it a little more if it is long, and always picks the first of two texts
-/// unless one is terrible.
+/// Starts a judge that likes clear texts, likes long ones a little more, and always picks the first of two
+/// texts unless one is terrible.
 fn lenient_judge() -> Server {
     let server = Server::start();
     server.on(Purpose::Judge, |request| {
@@ -480,7 +481,7 @@ fn lenient_judge() -> Server {
 }
 
 #[test]
-fn a_judge_is_held_against_labels_and_its_settings_are_written() {
+fn a_judge_is_measured_against_labels_and_its_settings_are_written() {
     let server = lenient_judge();
     let one = |text: &str, label: Value| json!({"prompt": "Write.", "text": text, "label": label});
     let pair = |a: &str, b: &str| json!({"prompt": "Write.", "a": a, "b": b, "better": "a"});
@@ -511,7 +512,7 @@ fn a_judge_is_held_against_labels_and_its_settings_are_written() {
     );
     assert_eq!(joint["best_threshold"]["kappa"], 1.0);
     assert_eq!(report["pairs"]["pairs"], 2);
-    // The text in front wins in both orders: that is no choice.
+    // The first text wins in both orders, which is not a choice.
     assert_eq!(
         (&report["pairs"]["right"], &report["pairs"]["undecided"]),
         (&json!(1), &json!(1))
@@ -536,7 +537,7 @@ fn a_judge_is_held_against_labels_and_its_settings_are_written() {
         "{written}"
     );
     ran.then(["criteria", "check", "criteria.toml"]).run();
-    // A row for each trial: the same command asks for nothing twice, and another judge's rows are refused.
+    // One row per trial: the same command makes no further calls, and rows of another judge are rejected.
     let kept = ran
         .then(command)
         .args(["--modes", "joint", "-o", "rows.jsonl", "--json"])

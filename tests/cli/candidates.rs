@@ -1,14 +1,14 @@
-//! Several candidates for a version: the best becomes it, and nothing is lost of the others.
+//! Several candidates for a version: the best becomes the version, and the others are recorded.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Ran, Test, drafts_of};
 
-/// A draft of so many words has a tenth of that as its score.
+/// A draft's score is a tenth of its word count.
 const WORDS: &str =
     "[[criteria]]\nname = 'length'\nevaluator = 'length'\nmin = 10\nthreshold = 0.8\n";
 
-/// A text of so many words, each of which only this text has.
+/// Returns this many words that only this text contains.
 fn words(tag: &str, count: usize) -> String {
     let words: Vec<String> = (0..count).map(|n| format!("{tag}{n}")).collect();
     words.join(" ")
@@ -28,7 +28,7 @@ fn draft(replies: &[String]) -> Test {
         .file("script.toml", replies.concat())
 }
 
-/// The candidates: for which version, their texts, and whether they were chosen.
+/// Returns the candidates: version, text, and whether it was chosen.
 fn candidates(result: &Value) -> Vec<(u64, &str, bool)> {
     let all = result["history"]["candidates"].as_array();
     all.expect("candidates")
@@ -70,7 +70,7 @@ fn the_best_of_three_becomes_the_version() {
     assert_eq!(first["difference"], "as usual");
     assert_eq!(first["strategy"], "full_rewrite");
     assert_eq!(first["evaluation"]["overall_score"], 0.5);
-    // The run log has the same, for programs and for people.
+    // The run log contains the same, as JSON and as text.
     assert_eq!(ran.history()["history"], result["history"]);
     let shown = ran.then(["history", "show", "last"]).run().stdout;
     assert!(
@@ -97,7 +97,7 @@ fn every_step_of_a_candidate_is_an_event() {
 }
 
 #[test]
-fn one_that_fails_takes_no_other_with_it() {
+fn a_failed_candidate_does_not_affect_the_others() {
     let replies = [text("a", 4), FAILS.to_owned(), text("c", 9)];
     let ran = draft(&replies)
         .args(["--candidates", "2", "--format", "json"])
@@ -127,7 +127,7 @@ fn auto(ran: &Ran) -> Vec<(u64, bool)> {
 }
 
 #[test]
-fn auto_makes_two_where_one_did_not_help() {
+fn auto_makes_two_candidates_after_a_revision_that_did_not_help() {
     let replies = [text("a", 5), text("b", 4), text("c", 6), text("d", 9)];
     let ran = draft(&replies)
         .args([
@@ -140,7 +140,7 @@ fn auto_makes_two_where_one_did_not_help() {
         ])
         .run();
     assert_eq!(auto(&ran), [(3, false), (3, true)]);
-    // Where each one helps, there is one each time, and nothing is said of candidates.
+    // While each revision helps, there is one candidate each time, and candidates are not mentioned.
     let replies = [text("a", 5), text("b", 6), text("c", 9)];
     let ran = draft(&replies)
         .args([
@@ -157,7 +157,7 @@ fn auto_makes_two_where_one_did_not_help() {
 }
 
 #[test]
-fn the_criteria_and_the_config_say_how_many_and_the_flag_goes_before_them() {
+fn the_number_comes_from_criteria_or_config_and_the_flag_overrides_both() {
     let with = |criteria: &str, args: &[&str]| {
         let ran = draft(&three())
             .file("criteria.toml", format!("{WORDS}\n[loop]\n{criteria}\n"))
@@ -176,7 +176,7 @@ fn the_criteria_and_the_config_say_how_many_and_the_flag_goes_before_them() {
 }
 
 #[test]
-fn what_is_no_number_of_candidates_is_refused_before_any_call() {
+fn an_invalid_number_of_candidates_is_rejected_before_any_call() {
     for bad in ["0", "9", "two", "-1", "1.5"] {
         draft(&[])
             .arg(format!("--candidates={bad}"))

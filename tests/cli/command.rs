@@ -1,4 +1,4 @@
-//! The `command` evaluator: what a program is given, and what its verdict is.
+//! The `command` evaluator: what the program receives, and how its result is interpreted.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -26,7 +26,7 @@ fn evaluate(keys: &str) -> Test {
         )
 }
 
-/// A command that is a line of shell.
+/// Creates a command that runs a line of shell.
 fn sh(script: &str, keys: &str) -> Test {
     assert!(!script.contains("'''"));
     evaluate(&format!(
@@ -50,9 +50,9 @@ fn exit_code_0_passes() {
     assert_eq!(evaluation["criteria"][0]["threshold"], 0.7);
 }
 
-/// A code fence around the whole answer is how a model shows code: no program gets it.
+/// Models wrap code in a code fence; programs receive only its content.
 #[test]
-fn a_program_gets_what_is_inside_a_fence() {
+fn a_program_receives_the_content_of_a_fence() {
     let fenced = "```sh\nexit 0\n```\n";
     let criteria = "[[criteria]]\nname = 'runs'\nevaluator = 'command'\ncommand = ['sh', '-e', '{draft_file}']\n";
     for command in ["evaluate", "revise"] {
@@ -64,7 +64,7 @@ fn a_program_gets_what_is_inside_a_fence() {
             .file("c.toml", criteria)
             .run();
     }
-    // The file of a Markdown check is Markdown.
+    // A Markdown check receives the Markdown.
     let grep = "command = ['grep', '-q', '```', '{draft_file}']\nextension = 'md'";
     evaluate(grep).file("text.txt", fenced).run();
 
@@ -90,7 +90,7 @@ fn a_program_gets_what_is_inside_a_fence() {
 }
 
 #[test]
-fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
+fn any_other_exit_code_fails_the_draft_and_the_output_is_the_issue() {
     let ran = sh(
         "echo 'draft.txt:2: two is wrong' >&2; echo summed up; exit 4",
         "",
@@ -105,7 +105,7 @@ fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
         "`sh` ended with exit code 4:\n    draft.txt:2: two is wrong\n    summed up"
     );
     assert_eq!(evaluation["issues"][0]["line"], 2);
-    // Several errors are several issues, each at its line of the draft.
+    // Several errors become several issues, each with its line of the draft.
     let ran = sh("echo draft.txt:2: no; echo draft.txt:1: bad; exit 1", "")
         .code(3)
         .run();
@@ -113,7 +113,7 @@ fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
     let of = |n: usize| (issues[n]["description"].clone(), issues[n]["line"].clone());
     assert_eq!(of(0), (json!("`sh`: no in line 2"), json!(2)));
     assert_eq!(of(1), (json!("`sh`: bad in line 1"), json!(1)));
-    // Lines are those of the draft, also where the program reads the inside of a code fence.
+    // Line numbers refer to the draft, even if the program reads the content of a code fence.
     let script = "echo draft.txt:2: no; echo draft.txt:1: bad; exit 1";
     let fenced = sh(script, "").file("text.txt", "\n```\none\ntwo\n```\n");
     let ran = fenced.code(3).run();
@@ -131,7 +131,7 @@ fn any_other_end_is_the_draft_s_fault_and_the_output_says_why() {
 }
 
 #[test]
-fn the_draft_is_a_file_and_the_standard_input() {
+fn the_draft_is_passed_as_a_file_and_on_stdin() {
     sh(
         "test \"$(cat)\" = \"$(cat $0)\" && test \"$(wc -l < $0)\" = 2",
         "",
@@ -142,7 +142,7 @@ fn the_draft_is_a_file_and_the_standard_input() {
         "extension = '.tar.rs'",
     )
     .run();
-    // Alone in its folder, which is also for temporary files, and is gone afterwards.
+    // The file is alone in its folder, which is also the temporary directory and is deleted afterwards.
     let ran = sh("pwd; test \"$(ls)\" = draft.txt && test \"$TMPDIR\" = \"$PWD\"; echo x > \"$TMPDIR/y\"; exit 1", "")
         .code(3)
         .run();
@@ -154,7 +154,7 @@ fn the_draft_is_a_file_and_the_standard_input() {
 }
 
 #[test]
-fn a_text_is_a_command_without_a_shell() {
+fn a_command_string_runs_without_a_shell() {
     evaluate("command = 'grep -q \"^two$\" {draft_file}'").run();
     evaluate("command = 'grep -q three {draft_file}'")
         .code(3)
@@ -162,7 +162,7 @@ fn a_text_is_a_command_without_a_shell() {
 }
 
 #[test]
-fn it_runs_where_the_criteria_say_seen_from_their_file() {
+fn cwd_is_relative_to_the_criteria_file() {
     let test = Test::new()
         .args(["evaluate", "text.txt", "-c", "set/c.toml", "--allow-exec"])
         .file("text.txt", "x")
@@ -178,7 +178,7 @@ fn it_runs_where_the_criteria_say_seen_from_their_file() {
 }
 
 #[test]
-fn the_environment_is_what_is_allowed() {
+fn the_environment_contains_only_allowed_variables() {
     let script = "test -z \"$OTHER\" && test \"$GIVEN\" = yes && test -z \"$OPENAI_API_KEY\" && test -n \"$PATH\"";
     sh(script, "env = ['GIVEN', 'NOT_SET']")
         .env("GIVEN", "yes")
@@ -194,10 +194,10 @@ fn the_environment_is_what_is_allowed() {
     }
 }
 
-/// The program runs as the same user, and may look at the process that started it.
+/// The program runs as the same user, and can inspect the process that started it.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_environment_of_reflect_itself_shows_nothing() {
+fn the_environment_of_reflect_itself_contains_no_secrets() {
     let ran = sh("tr '\\0' ' ' < /proc/$PPID/environ; echo read; exit 1", "")
         .env("OPENAI_API_KEY", crate::harness::KEY)
         .env("OTHER", "a-value-of-mine")
@@ -209,7 +209,7 @@ fn the_environment_of_reflect_itself_shows_nothing() {
     assert!(!description.contains("a-value-of-mine"), "{description}");
 }
 
-/// Prints the key, which no source text holds.
+/// Prints the key without containing it as a literal.
 const LEAK: &str =
     "printf \"found %s%s and %s\\n\" sk-reflect-test- 7f3a9c5e1b2d4860 header-value-1234";
 
@@ -221,7 +221,7 @@ fn description(ran: &Ran) -> String {
         .to_owned()
 }
 
-/// The harness looks for the key in everything that the program writes.
+/// The harness searches everything that the program writes for the key.
 #[test]
 fn known_keys_are_redacted_in_what_a_program_writes() {
     let ran = sh(&format!("{LEAK} >&2; exit 1"), "")
@@ -268,7 +268,7 @@ fn a_key_that_a_program_prints_is_not_sent_to_the_reviser() {
 }
 
 #[test]
-fn json_output_is_the_verdict_whatever_the_exit_code() {
+fn json_output_is_the_verdict_with_any_exit_code() {
     let verdict = r#"echo '{"score": 0.85, "errors": [{"message": "m", "line": 2, "severity": "minor"}]}'; exit 1"#;
     let ran = sh(verdict, "output = 'json'").run();
     let evaluation = evaluation(&ran);
@@ -278,7 +278,7 @@ fn json_output_is_the_verdict_whatever_the_exit_code() {
 }
 
 #[test]
-fn without_a_verdict_in_json_the_check_has_failed() {
+fn without_a_json_verdict_the_check_fails() {
     for (script, said) in [
         (
             "echo oops >&2; exit 3",
@@ -300,7 +300,7 @@ fn without_a_verdict_in_json_the_check_has_failed() {
 }
 
 #[test]
-fn a_program_that_hangs_is_ended_and_the_reviser_is_told() {
+fn a_hanging_program_is_killed_and_the_timeout_is_an_issue() {
     let ran = sh("echo before; sleep 60", "timeout = '500ms'")
         .code(3)
         .run();
@@ -312,10 +312,10 @@ fn a_program_that_hangs_is_ended_and_the_reviser_is_told() {
     );
 }
 
-/// It stops after a hundred even if nobody stops it.
+/// Stops after a hundred processes even if the limit fails.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_forks_is_ended() {
+fn a_fork_bomb_is_killed() {
     let ran = sh(
         "for i in $(seq 100); do sleep 20 & done; wait",
         "processes = 20",
@@ -332,7 +332,7 @@ fn a_program_that_forks_is_ended() {
 }
 
 #[test]
-fn a_gigabyte_of_output_is_cut_short() {
+fn a_gigabyte_of_output_is_truncated() {
     let ran = sh("echo first; yes | head -c 1000000000; echo last", "")
         .code(3)
         .run();
@@ -350,7 +350,7 @@ fn a_gigabyte_of_output_is_cut_short() {
 }
 
 #[test]
-fn controls_in_the_output_do_not_reach_the_report() {
+fn control_characters_in_the_output_do_not_reach_the_report() {
     let ran = sh("printf '\\033[31mred\\033[0m\\007 text\\r\\n'; exit 1", "")
         .code(3)
         .run();
@@ -358,7 +358,7 @@ fn controls_in_the_output_do_not_reach_the_report() {
     assert_eq!(description, "`sh` ended with exit code 1:\n    red  text");
 }
 
-/// The writer knows the command beforehand, and then what it said.
+/// The writer's prompt contains the command, and then its output.
 #[test]
 fn in_the_loop_the_output_reaches_the_reviser() {
     let server = answering([Reply::text("The pond."), Reply::text("The frog.")]);
@@ -388,7 +388,7 @@ fn in_the_loop_the_output_reaches_the_reviser() {
 }
 
 #[test]
-fn what_is_wrong_with_a_command_is_said_with_its_place() {
+fn errors_in_a_command_criterion_show_their_position() {
     for (keys, said) in [
         ("", "the key `command` is missing"),
         ("command = []", "`command` is empty"),
@@ -429,7 +429,7 @@ fn what_is_wrong_with_a_command_is_said_with_its_place() {
 }
 
 #[test]
-fn who_interrupts_leaves_no_program_behind() {
+fn an_interrupt_leaves_no_process_behind() {
     let test = sh("echo $$ > pid.new; mv pid.new pid; sleep 60", "cwd = '.'").code(130);
     let file = test.path("pid");
     let running = test.spawn();
@@ -445,12 +445,12 @@ fn who_interrupts_leaves_no_program_behind() {
         .output()
         .expect("ps");
     let stat = String::from_utf8_lossy(&there.stdout).trim().to_owned();
-    // Where nobody reaps orphans it may be left as a zombie.
+    // Without an init process that reaps orphans, it may remain as a zombie.
     assert!(stat.is_empty() || stat.starts_with('Z'), "{stat}");
 }
 
 #[test]
-fn fewer_errors_score_more_and_exit_code_0_alone_passes() {
+fn fewer_errors_score_higher_but_only_exit_code_0_passes() {
     let errors = "errors = '(?m)^error'";
     let graded = |script: &str, keys: &str, score: f64| {
         let ran = sh(script, keys).code(3).run();
@@ -480,7 +480,7 @@ fn fewer_errors_score_more_and_exit_code_0_alone_passes() {
 }
 
 #[test]
-fn long_output_reaches_the_reviser_as_distinct_messages_and_is_kept_whole() {
+fn long_output_is_summarized_for_the_reviser_and_recorded_in_full() {
     let script = "i=0; while [ $i -lt 39 ]; do i=$((i+1)); \
         printf 'error: unknown start of token: `\\n --> draft.txt:%s:1\\n  |\\n4 | ```\\n  | ^\\n\\n' $((i+3)); done; exit 1";
     let ran = sh(script, "").code(3).run();

@@ -1,4 +1,4 @@
-//! The `compare` evaluator where a judge says which text is better.
+//! The `compare` evaluator with a judge that compares two texts.
 
 use serde_json::{Value, json};
 
@@ -16,14 +16,14 @@ method = 'pairwise'
 reference = 'Rain falls on the pond.'
 ";
 
-/// What the judge says of two texts when this one stands in front.
+/// Scripts the judge's reply when this text comes first.
 fn choice(in_front: &str, better: &str, reason: &str) -> String {
     let answer = json!({ "reason": reason, "better": better });
     let front = json!(format!("<draft-a>\n{in_front}"));
     format!("[[reply]]\npurpose = 'judge'\ncontains = {front}\ntext = '''{answer}'''\n")
 }
 
-/// The choice of a judge, with the draft in front and behind.
+/// Scripts the judge's choices with the draft first and second.
 fn choices(forth: &str, back: &str) -> String {
     choice(DRAFT, forth, "A is short.") + &choice(REFERENCE, back, "B is short.")
 }
@@ -42,7 +42,7 @@ fn of(result: &Value) -> &Value {
 }
 
 #[test]
-fn a_draft_that_is_no_worse_than_the_reference_passes() {
+fn a_draft_as_good_as_the_reference_passes() {
     for (forth, back, score, words) in [
         ("A", "B", 1.0, "better than the reference text."),
         (
@@ -71,7 +71,7 @@ fn a_draft_that_is_no_worse_than_the_reference_passes() {
 }
 
 #[test]
-fn a_lost_comparison_is_a_fault_with_the_judges_reason() {
+fn a_lost_comparison_is_an_issue_with_the_judges_reason() {
     let ran = evaluate(PAIRWISE, &choices("B", "A")).code(3).run();
     let result = ran.json();
     assert_eq!(of(&result)["score"], 0.0);
@@ -80,7 +80,7 @@ fn a_lost_comparison_is_a_fault_with_the_judges_reason() {
     assert_eq!(issue["criterion"], "tone");
     let fix = issue["suggested_fix"].as_str().unwrap_or_default();
     assert!(fix.contains("A is short."), "{issue}");
-    // What was said is remembered: the script has no other answer.
+    // The verdict is cached: the script has no other reply.
     let again = ran
         .then(["evaluate", "draft.txt", "-c", "c.toml", "--format", "json"])
         .args(["--provider", "scripted:judge.toml"])
@@ -92,9 +92,9 @@ fn a_lost_comparison_is_a_fault_with_the_judges_reason() {
     assert_eq!(of(&again)["score"], 0.0);
 }
 
-/// Who wants more than a draft that is as good says so.
+/// A threshold above a tie requires a better draft.
 #[test]
-fn a_tie_is_not_enough_where_the_floor_is_above_it() {
+fn a_tie_fails_a_threshold_above_it() {
     let criteria = format!("{PAIRWISE}threshold = 1\n");
     let result = evaluate(&criteria, &choices("A", "A")).code(3).run().json();
     assert_eq!(of(&result)["passed"], false);
@@ -102,16 +102,16 @@ fn a_tie_is_not_enough_where_the_floor_is_above_it() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_no_tie() {
+fn an_unparseable_reply_is_not_a_tie() {
     let script = "[[reply]]\ntext = 'I like both.'\ntimes = 0\n";
     let result = evaluate(PAIRWISE, script).code(6).run().json();
     assert_eq!(of(&result)["status"], "unparsed");
     assert_eq!(of(&result)["score"], Value::Null);
 }
 
-/// Hard checks come first: where a required one is not met, nobody is asked.
+/// Hard checks come first. If a required one fails, the judge is not called.
 #[test]
-fn no_judge_is_asked_where_a_required_check_fails() {
+fn the_judge_is_skipped_if_a_required_check_fails() {
     let criteria = format!(
         "{PAIRWISE}[[criteria]]\nname = 'long'\nevaluator = 'length'\nmin = 9\nrequired = true\n"
     );
@@ -120,9 +120,9 @@ fn no_judge_is_asked_where_a_required_check_fails() {
     assert_eq!(result["total_llm_calls"], 0);
 }
 
-/// A first draft has no version before it; a revision that a judge prefers is better.
+/// A first draft has no earlier version; a revision that the judge prefers is better.
 #[test]
-fn a_revision_is_compared_with_the_version_before() {
+fn a_revision_is_compared_with_its_predecessor() {
     let script = format!(
         "[[reply]]\npurpose = 'write'\ntext = '{DRAFT}'\n\
          [[reply]]\npurpose = 'write'\ntext = '{REFERENCE}'\n{}{}",
@@ -157,7 +157,7 @@ fn a_revision_is_compared_with_the_version_before() {
 }
 
 #[test]
-fn it_has_no_bounds() {
+fn a_comparison_has_no_min_or_max() {
     Test::new()
         .args(["criteria", "check", "c.toml"])
         .file("c.toml", format!("{PAIRWISE}min = 0.5\n"))

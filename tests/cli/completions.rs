@@ -1,4 +1,4 @@
-//! What a shell is offered where the user presses the key for completion.
+//! Shell completion: the candidates for each position.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const USER: &str = "../home/.config/reflect/config.toml";
 const CONFIG: &str = "criteria_path = ['sets']\n[aliases]\nfast = 'ollama:qwen3:4b'\n\
     [providers.work]\nbase_url = 'http://127.0.0.1:9/v1'\nmodel = 'qwen'\n[profiles.thorough]\nretries = 1\n";
 
-/// What is offered for the last of these words.
+/// Returns the candidates for the last of these words.
 #[track_caller]
 fn offered(test: Test, words: &[&str]) -> Vec<String> {
     let ran = test
@@ -22,7 +22,7 @@ fn offered(test: Test, words: &[&str]) -> Vec<String> {
         .args(words)
         .stderr("")
         .run();
-    // Far more than it takes, for a machine with much to do: what is waited for would take seconds.
+    // A generous limit for a busy machine; a network call would take longer.
     assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
     ran.stdout.lines().map(str::to_owned).collect()
 }
@@ -112,9 +112,9 @@ fn profiles() {
     assert_eq!(offered(world(), &["draft", "--profile", ""]), ["thorough"]);
 }
 
-/// Runs that were made, and the models that they used.
+/// Models and runs from earlier runs are offered.
 #[test]
-fn what_was_used_before() {
+fn earlier_runs_and_their_models_are_offered() {
     let server = usual_server();
     let ran = with_server(&server, Protocol::Ollama)
         .args(["draft", "Write a line.", "-c", "criteria.toml"])
@@ -138,7 +138,7 @@ fn what_was_used_before() {
 }
 
 #[test]
-fn what_cannot_be_read_is_passed_over() {
+fn unreadable_files_are_ignored() {
     let broken = || Test::new().file(USER, "this is no TOML");
     has(
         &offered(broken(), &["draft", "-m", "oll"]),
@@ -148,7 +148,7 @@ fn what_cannot_be_read_is_passed_over() {
     has(&offered(broken(), &["draft", "-c", ""]), &["writing"], &[]);
     let no_log = broken().file("../home/.local/state/reflect/reflect.db", "no database");
     assert_eq!(offered(no_log, &["history", "show", "l"]), ["last"]);
-    // A shell that is not known gets nothing, and the command is not run.
+    // An unknown shell gets no candidates, and the command does not run.
     Test::new()
         .env("_REFLECT_COMPLETE", "tcsh")
         .args(["--", "reflect", "dr"])
@@ -157,9 +157,9 @@ fn what_cannot_be_read_is_passed_over() {
         .run();
 }
 
-/// A variable that somebody else uses does not turn a command into a completion.
+/// A variable used by something else does not turn a command into a completion.
 #[test]
-fn other_variables_mean_nothing() {
+fn other_variables_are_ignored() {
     Test::new()
         .env("COMPLETE", "bash")
         .env("_REFLECT_COMPLETE", "")
@@ -168,7 +168,7 @@ fn other_variables_mean_nothing() {
         .json();
 }
 
-/// Bash itself, which cuts words at colons.
+/// Real bash, which splits words at colons.
 #[cfg(unix)]
 #[test]
 fn bash_and_names_with_colons() {
@@ -182,7 +182,7 @@ fn bash_and_names_with_colons() {
         eprintln!("SKIPPED: `bash` is not here, and its completion is not tested");
         return;
     }
-    // What bash has when the key is pressed behind this line, and what comes to stand there.
+    // The line up to the cursor, bash's current word, and its replacement.
     let cases: [(&str, &[&str], &str, &[&str]); 6] = [
         ("reflect dr", &["reflect", "dr"], "dr", &["draft"]),
         (

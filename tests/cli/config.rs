@@ -1,4 +1,4 @@
-//! The configuration: what is in force, where it comes from, and what is wrong with it.
+//! The configuration: effective values, their origins, and errors.
 
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use crate::support::server::{Protocol, Server};
 
 const USER: &str = "../home/.config/reflect/config.toml";
 
-/// A run that must not begin.
+/// Checks a run that must be rejected before any call.
 #[track_caller]
 fn refused(prepare: impl FnOnce(Test) -> Test, said: &[&str]) {
     let server = Server::start();
@@ -26,7 +26,7 @@ fn refused(prepare: impl FnOnce(Test) -> Test, said: &[&str]) {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_show_their_position() {
     refused(
         |test| test.file(USER, "# mine\nretris = 3\n"),
         &["config.toml:2:1", "`retris`", "did you mean `retries`?"],
@@ -71,9 +71,9 @@ fn what_is_wrong_is_said_with_its_place() {
     );
 }
 
-/// A project's file is not the user's: it must not send prompts or keys elsewhere.
+/// Project files are untrusted: they must not redirect prompts or keys.
 #[test]
-fn a_project_may_not_set_everything() {
+fn a_project_file_may_not_set_servers_keys_or_profiles() {
     for line in [
         "base_url = 'http://127.0.0.1:9'",
         "provider = 'openai'",
@@ -102,7 +102,7 @@ fn a_project_may_not_set_everything() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_everybody_can_read_is_refused() {
+fn a_world_readable_key_is_rejected() {
     let config =
         format!("[providers.work]\nbase_url = 'http://127.0.0.1:9/v1'\napi_key = '{KEY}'\n");
     let with_mode = |test: Test, mode| {
@@ -115,10 +115,10 @@ fn a_key_that_everybody_can_read_is_refused() {
     with_mode(Test::new(), 0o600).args(["config", "show"]).run();
 }
 
-/// A key in the user's file is sent to its own server and shown nowhere.
+/// A key in the user's file is sent only to its own server, and never shown.
 #[cfg(unix)]
 #[test]
-fn a_provider_of_the_users_own() {
+fn a_custom_provider() {
     let server = usual_server();
     let config = format!(
         "[providers.work]\nbase_url = '{}'\nmodel = 'qwen'\napi_key = '{KEY}'\n\
@@ -184,10 +184,10 @@ fn a_key_comes_from_a_command() {
         .run();
 }
 
-/// `retries` from above to below: flag, variable, profile, project, user, default. And a loop setting, which the
-/// criteria file may give, too.
+/// `retries`, from highest to lowest precedence: flag, variable, profile, project, user, default. Also a loop
+/// setting, which the criteria file may set, too.
 #[test]
-fn what_is_above_wins() {
+fn higher_layers_override_lower_ones() {
     let user = "[loop]\nmax_iterations = 11\n[profiles.p]\nloop.max_iterations = 22\n";
     let project = "[loop]\nmax_iterations = 33\n";
     let criteria = format!(
@@ -199,7 +199,7 @@ fn what_is_above_wins() {
         with_server(&server, Protocol::Ollama).args(["draft", "Write.", "--format", "ndjson", "-q"])
     };
     let plain = |test: Test| test.args(["-c", "criteria.toml"]);
-    // What is in force is in the first event; the server has no answer, which is not the point.
+    // The first event contains the effective settings. The server has no reply, which does not matter here.
     let in_force = |test: Test| {
         let lines = test.args(["--retries", "0"]).code(4).run().lines();
         lines[0]["settings"]["max_iterations"].clone()
@@ -255,7 +255,7 @@ fn config_init_path_and_init_again() {
     let written = std::fs::read_to_string(&path).expect("a file");
     let example = include_str!("../../config.example.toml");
     assert_eq!(written, format!("#:schema ./config.schema.json\n{example}"));
-    // Editors find the schema where the file says it is.
+    // Editors find the schema at the path named in the file.
     let schema = Path::new(&path).with_file_name("config.schema.json");
     let schema = std::fs::read_to_string(schema).expect("a file");
     init.then(["config", "schema"]).stdout(&schema).run();
@@ -277,12 +277,12 @@ fn config_init_path_and_init_again() {
         .run();
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), "# mine\n");
     init.then(["config", "init", "--force"]).run();
-    // What it wrote can be read.
+    // The written file is valid.
     init.then(["config", "show"]).stderr("").run();
 }
 
 #[test]
-fn config_goes_where_the_environment_says() {
+fn the_environment_sets_the_path_of_the_configuration() {
     let test = Test::new();
     let (xdg, other) = (test.path("xdg"), test.path("other.toml"));
     let ran = test
@@ -303,7 +303,7 @@ fn config_goes_where_the_environment_says() {
         .run();
 }
 
-/// An editor that writes this text in place of what it is given, and notes how it was called.
+/// Creates an editor that runs this script and records its arguments.
 #[cfg(unix)]
 fn editor(test: Test, name: &str, script: &str) -> Test {
     let test = test.file(
@@ -320,7 +320,7 @@ fn editor(test: Test, name: &str, script: &str) -> Test {
 fn config_edit_checks_what_was_written() {
     // The last argument is the file.
     let write = |text: &str| format!("for file; do :; done; printf '%s' '{text}' > \"$file\"");
-    // No file yet: the editor gets a new one. A variable that is empty is not set.
+    // Without a file, the editor gets a new one. An empty variable counts as unset.
     let ran = editor(Test::new(), "ed.sh", &write("retries = 1"))
         .args(["config", "edit"])
         .env("VISUAL", "")
@@ -335,7 +335,7 @@ fn config_edit_checks_what_was_written() {
         "{called}"
     );
     assert!(ran.path(USER).with_file_name("config.schema.json").exists());
-    // What is wrong is said, with its place; without a terminal nobody is asked.
+    // Errors are shown with their position. Without a terminal, there is no question.
     editor(ran.then(["config", "edit"]), "bad.sh", &write("retris = 1"))
         .env("VISUAL", "./bad.sh")
         .env("EDITOR", "./ed.sh")
@@ -345,7 +345,7 @@ fn config_edit_checks_what_was_written() {
         .stderr_has("did you mean `retries`?")
         .run();
     assert_eq!(ran.read(USER), "retris = 1");
-    // An editor that fails or is not there.
+    // An editor that fails or does not exist.
     editor(ran.then(["config", "edit"]), "fails.sh", "exit 3")
         .env("EDITOR", "./fails.sh")
         .code(1)
@@ -364,10 +364,10 @@ fn config_edit_checks_what_was_written() {
         .run();
 }
 
-/// What a command says that cannot give the key is seen; what it printed is not.
+/// The error output of a failing key command is shown; its stdout is not.
 #[cfg(unix)]
 #[test]
-fn a_command_that_gives_no_key_is_heard() {
+fn a_failing_key_command_shows_its_stderr() {
     let server = Server::start();
     let config = format!(
         "[providers.work]\nbase_url = '{}'\nmodel = 'qwen'\n\
@@ -386,10 +386,10 @@ fn a_command_that_gives_no_key_is_heard() {
     assert!(server.requests().is_empty());
 }
 
-/// A command that prints the key is run once, whoever needs the key.
+/// A command that prints the key runs once, however many models need the key.
 #[cfg(unix)]
 #[test]
-fn a_command_for_a_key_is_run_once() {
+fn a_key_command_runs_once() {
     let server = usual_server();
     let config = format!(
         "[providers.work]\nbase_url = '{}'\napi_key_cmd = 'echo run >> run.txt; echo {KEY}'\n",

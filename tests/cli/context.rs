@@ -1,4 +1,4 @@
-//! `--context`: what is known before a draft is written, as a context file.
+//! `--context`: known facts from a context file.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn draft(server: &Server, args: &[&str]) -> Test {
 }
 
 #[test]
-fn writer_judge_and_reviser_are_told_the_same_at_the_same_place() {
+fn writer_judge_and_reviser_receive_the_same_context_in_the_same_place() {
     let server = usual_server();
     let ran = draft(&server, &["--format", "json"]).run();
     let prompts: Vec<String> = server.chats().iter().map(Recorded::prompt).collect();
@@ -65,7 +65,7 @@ fn writer_judge_and_reviser_are_told_the_same_at_the_same_place() {
 }
 
 #[test]
-fn the_run_log_holds_what_the_models_were_told() {
+fn the_run_log_contains_the_context() {
     let server = usual_server();
     let ran = draft(&server, &["--format", "ndjson"]).run();
     let task = &ran.lines()[0]["task"];
@@ -114,7 +114,7 @@ fn the_number_of_messages_is_a_flag_and_a_setting() {
 }
 
 #[test]
-fn evaluate_takes_it_too() {
+fn evaluate_accepts_a_context_file() {
     let server = answering([Reply::text(&verdict(5).to_string())]);
     let ran = with_server(&server, Protocol::Ollama)
         .args([
@@ -133,7 +133,7 @@ fn evaluate_takes_it_too() {
 }
 
 #[test]
-fn a_context_file_of_the_wrong_shape_is_shown_where_it_is_wrong() {
+fn errors_in_a_context_file_show_their_position() {
     let cases = [
         (
             "{\n  \"retrievedFacts\": [\n    {\"content\": \"a\", \"confidence\": 85}\n  ]\n}",

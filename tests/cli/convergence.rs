@@ -1,15 +1,15 @@
-//! When the loop stops, what it keeps, and what it gives back.
+//! When the loop stops, which draft it keeps, and what it returns.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Ran, Test, drafts_of};
 
 const CLEAR: &str = "[[criteria]]\nname = 'clear'\ndescription = 'It is clear.'\n";
-/// A draft of so many words has a hundredth of that as its score.
+/// A draft's score is a hundredth of its word count.
 const WORDS: &str =
     "[[criteria]]\nname = 'length'\nevaluator = 'length'\nmin = 100\nthreshold = 0.8\n";
 
-/// A text of so many words, each of which only this text has.
+/// Returns this many words that only this text contains.
 fn words(tag: &str, count: usize) -> String {
     let words: Vec<String> = (0..count).map(|n| format!("{tag}{n}")).collect();
     words.join(" ")
@@ -28,7 +28,7 @@ fn verdict(step: u8, issues: &[&str]) -> String {
         .to_string()
 }
 
-/// A script with these drafts, and verdicts with these steps of the scale and no issues.
+/// Creates a script with these drafts, and verdicts with these scale steps and no issues.
 fn script(drafts: &[&str], steps: &[u8]) -> String {
     drafts
         .iter()
@@ -50,7 +50,7 @@ fn draft(criteria: &str, script: impl AsRef<[u8]>) -> Test {
             "criteria.toml",
             "--provider",
             "scripted:script.toml",
-            // A second verdict on a narrow pass has its own test.
+            // Confirming a narrow pass has its own test.
             "--judge-confirm",
             "0",
         ])
@@ -58,11 +58,11 @@ fn draft(criteria: &str, script: impl AsRef<[u8]>) -> Test {
         .file("script.toml", script)
 }
 
-/// Two drafts without a gain end a run.
+/// Two drafts without an improvement end a run.
 const PATIENCE: [&str; 2] = ["--plateau-iterations", "2"];
 const TEXTS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
-/// Runs to the end with these steps of the scale; gives the reason and how many drafts were made.
+/// Runs to the end with these scale steps. Returns the reason and the number of drafts.
 fn stopped(steps: &[u8], args: &[&str]) -> (String, usize, Ran) {
     let good = steps.last().is_some_and(|step| *step >= 4);
     let ran = draft(CLEAR, script(&TEXTS, steps))
@@ -118,7 +118,7 @@ fn each_rule_stops_the_run_and_is_named() {
 }
 
 #[test]
-fn small_rises_together_are_too_small() {
+fn a_series_of_small_gains_stops_the_run() {
     let drafts = [50, 52, 54].map(|count| reply("write", &words("w", count)));
     let run = |args: &[&str]| {
         draft(WORDS, drafts.concat())
@@ -135,8 +135,8 @@ fn small_rises_together_are_too_small() {
 }
 
 #[test]
-fn a_plateau_of_the_same_text_or_issues_is_named_so() {
-    // A text that was judged before is not judged again.
+fn a_plateau_of_equal_texts_or_issues_has_its_own_reason() {
+    // A text is not judged twice.
     let same = script(&["the same text"; 3], &[3]);
     let args = ["-n", "9", "--adapt", "false", "--format", "json"];
     let run = |script: String| {
@@ -170,7 +170,7 @@ fn a_fresh_draft_follows_a_revision_that_did_not_help() {
 }
 
 #[test]
-fn where_checks_alone_evaluate_the_second_draft_is_drawn_from_the_same_prompt() {
+fn with_hard_checks_only_the_second_draft_repeats_the_same_prompt() {
     let drafts = [50, 60, 55, 90].map(|count| reply("write", &words("w", count)));
     let ran = draft(WORDS, drafts.concat())
         .args(["--format", "json"])
@@ -186,7 +186,7 @@ fn where_checks_alone_evaluate_the_second_draft_is_drawn_from_the_same_prompt() 
 }
 
 #[test]
-fn a_stronger_model_takes_over_at_last() {
+fn a_stronger_model_takes_over_as_the_last_step() {
     draft(CLEAR, script(&TEXTS, &[3, 3, 3, 5]))
         .args(["-n", "9", "--stronger-model", "scripted:strong.toml"])
         .args(PATIENCE)
@@ -197,7 +197,7 @@ fn a_stronger_model_takes_over_at_last() {
 }
 
 #[test]
-fn issues_keep_their_ids_and_what_was_resolved_is_counted() {
+fn issues_keep_their_ids_and_resolved_ones_are_counted() {
     let script = [
         reply("write", "one"),
         reply(
@@ -243,7 +243,7 @@ fn issues_keep_their_ids_and_what_was_resolved_is_counted() {
 }
 
 #[test]
-fn a_revision_that_loses_a_criterion_never_wins() {
+fn a_revision_that_breaks_a_criterion_is_never_selected() {
     let criteria = format!(
         "{CLEAR}[[criteria]]\nname = 'no-todo'\nevaluator = 'regex'\npattern = 'TODO'\nexpect = 'absent'\nweight = 0.1\n"
     );
@@ -258,7 +258,7 @@ fn a_revision_that_loses_a_criterion_never_wins() {
 }
 
 #[test]
-fn what_is_selected_and_what_is_returned_on_failure() {
+fn selection_and_on_failure_decide_what_is_returned() {
     for (args, output) in [
         (&["--select", "highest_score"][..], "one\n"),
         (&["--select", "latest"], "two\n"),
@@ -282,9 +282,9 @@ fn what_is_selected_and_what_is_returned_on_failure() {
     assert_eq!(
         drafts_of(&ran.json()),
         ["one", "two"],
-        "the history is all there"
+        "the history is complete"
     );
-    // Where the criteria are met there is nothing to raise.
+    // If the criteria are met, there is no error to raise.
     draft(CLEAR, script(&["one"], &[4]))
         .args(["--on-failure", "raise"])
         .stdout("one\n")
@@ -292,7 +292,7 @@ fn what_is_selected_and_what_is_returned_on_failure() {
 }
 
 #[test]
-fn a_loop_that_fails_still_gives_the_draft() {
+fn a_failing_loop_still_returns_the_draft() {
     let broken = "[[reply]]\nerror = { class = 'unreachable', message = 'gone' }\n";
     let first = [reply("write", "one"), broken.to_owned()];
     draft(CLEAR, first.concat())
@@ -310,8 +310,8 @@ fn a_loop_that_fails_still_gives_the_draft() {
 }
 
 #[test]
-fn settings_that_contradict_each_other_are_found_before_any_call() {
-    // No script: a model that was asked would fail in another way.
+fn contradictory_settings_are_rejected_before_any_call() {
+    // The script is empty: a model call would fail in another way.
     draft(CLEAR, "")
         .args(["-n", "2", "--min-iterations", "3"])
         .code(2)
@@ -348,7 +348,7 @@ fn settings_that_contradict_each_other_are_found_before_any_call() {
 }
 
 #[test]
-fn a_judge_who_finds_everything_perfect_at_once_is_not_trusted() {
+fn a_perfect_first_score_triggers_a_judge_probe() {
     let criteria: Vec<String> = ["a", "b", "c"]
         .iter()
         .map(|name| format!("[[criteria]]\nname = '{name}'\ndescription = 'It is {name}.'\n"))
@@ -373,7 +373,7 @@ fn a_judge_who_finds_everything_perfect_at_once_is_not_trusted() {
 }
 
 #[test]
-fn a_judge_for_whom_a_planted_good_text_is_not_good_enough_is_named() {
+fn a_judge_that_rejects_a_planted_good_text_is_reported() {
     let criteria = format!(
         "{CLEAR}[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 9\n\
          [judge]\nprobe = true\n[probe]\ngood = 'GOOD'\nbad = 'BAD'\n"
@@ -395,7 +395,7 @@ fn a_judge_for_whom_a_planted_good_text_is_not_good_enough_is_named() {
         .stdout("one\n")
         .stderr_has(says)
         .run();
-    // One that can be satisfied may well be right.
+    // A judge that can be satisfied may be right.
     draft(&criteria, script(5))
         .args(["-n", "2"])
         .code(3)

@@ -1,4 +1,4 @@
-//! What a run costs, where the user knows the prices, and the limit on it.
+//! The cost of a run, and its limit.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{Test, drafts_of};
 
 const CONFIG: &str = "../home/.config/reflect/config.toml";
 const CLEAR: &str = "[[criteria]]\nname = 'clear'\ndescription = 'It is clear.'\n";
-/// Two per million tokens in, eight out, half of one from the cache.
+/// Per million tokens: 2 for input, 8 for output, 0.5 for cached input.
 const PRICES: &str = "[prices.'scripted:script.toml']\ninput = 2\noutput = 8\ncached_input = 0.5\n";
 
 fn write(text: &str, usage: &str) -> String {
@@ -35,7 +35,7 @@ fn cost(test: Test) -> Value {
 }
 
 #[test]
-fn what_a_run_cost_is_in_the_result_the_summary_and_the_report() {
+fn the_cost_is_in_the_result_the_summary_and_the_report() {
     let script = [write("one", USAGE), judge(5, CACHED)];
     let ran = draft(PRICES, &script)
         .args(["--format", "json", "--report", "report.md"])
@@ -43,14 +43,14 @@ fn what_a_run_cost_is_in_the_result_the_summary_and_the_report() {
         .run();
     assert_eq!(ran.json()["cost"], 1.08);
     assert!(ran.read("report.md").contains("cost 1.08"));
-    assert_eq!(ran.history()["cost"], 1.08, "the run log knows it, too");
-    // Whoever provides the model; and the cache costs as the rest where nobody says otherwise.
+    assert_eq!(ran.history()["cost"], 1.08, "the run log contains it, too");
+    // The price applies to any provider of the model. Cached input costs the same by default.
     let config = "[prices.'script.toml']\ninput = 2\noutput = 8\n";
     assert_eq!(cost(draft(config, &script)), 1.2);
 }
 
 #[test]
-fn what_is_not_known_is_null() {
+fn an_unknown_cost_is_null() {
     let script = [write("one", USAGE), judge(5, USAGE)];
     let other = "[prices.'openai:gpt-5']\ninput = 2\noutput = 8\n";
     for config in ["", other] {
@@ -60,13 +60,13 @@ fn what_is_not_known_is_null() {
             .run();
         assert_eq!(ran.json()["cost"], Value::Null);
     }
-    // One call that was not counted makes the sum unknown.
+    // One call without usage makes the total unknown.
     let script = [write("one", USAGE), judge(5, "")];
     assert_eq!(cost(draft(PRICES, &script)), Value::Null);
 }
 
 #[test]
-fn a_text_that_is_judged_has_a_cost_too() {
+fn an_evaluation_has_a_cost_too() {
     let ran = Test::new()
         .args(["evaluate", "text.md", "-c", "criteria.toml"])
         .args(["--provider", "scripted:script.toml", "--format", "json"])
@@ -96,7 +96,7 @@ fn the_run_stops_at_the_limit_with_the_best_draft() {
     assert_eq!(result["convergence_reason"], "cost_limit");
     assert_eq!(result["output"], "one");
     assert_eq!(drafts_of(&result), ["one", "two"]);
-    // What the server does not count is estimated, so that the limit holds.
+    // Usage that the server does not report is estimated, so that the limit applies.
     let script = [write("one", ""), judge(2, "")];
     let ran = draft(PRICES, &script)
         .args(["--max-cost", "0.000001", "--format", "json"])
@@ -106,7 +106,7 @@ fn the_run_stops_at_the_limit_with_the_best_draft() {
 }
 
 #[test]
-fn a_limit_of_the_users_needs_prices_before_any_call() {
+fn a_user_limit_without_prices_is_rejected_before_any_call() {
     let refused = |config: &str, args: &[&str], said: &str| {
         draft(config, &[])
             .args(args)
@@ -118,7 +118,7 @@ fn a_limit_of_the_users_needs_prices_before_any_call() {
     };
     refused("", &["--max-cost", "1"], "--max-cost");
     refused("[loop]\nmax_cost = 1\n", &[], "config.toml:2");
-    // Every model that may be asked needs one.
+    // Every model that may be called needs a price.
     draft(PRICES, &[])
         .args(["--max-cost", "1", "--judge-model", "scripted:judge.toml"])
         .file("judge.toml", "")
@@ -128,7 +128,7 @@ fn a_limit_of_the_users_needs_prices_before_any_call() {
 }
 
 #[test]
-fn criteria_may_lower_the_limit_and_not_raise_it() {
+fn criteria_may_lower_the_limit_but_not_raise_it() {
     let script = || {
         [
             write("one", USAGE),
@@ -145,7 +145,7 @@ fn criteria_may_lower_the_limit_and_not_raise_it() {
             .code(code)
             .run();
     }
-    // They do not know the user's prices: without one, theirs is no limit.
+    // Criteria do not know the user's prices. Without one, their limit has no effect.
     draft("", &script())
         .file("criteria.toml", criteria("1"))
         .stderr_has("`max_cost` from criteria `criteria` has no effect")
@@ -153,7 +153,7 @@ fn criteria_may_lower_the_limit_and_not_raise_it() {
 }
 
 #[test]
-fn prices_and_limits_that_are_none_are_refused() {
+fn invalid_prices_and_limits_are_rejected() {
     for (config, said) in [
         ("[prices.m]\ninput = -1\noutput = 2\n", "config.toml:2:9"),
         ("[prices.m]\ninput = 1\n", "`output` is missing"),
@@ -172,7 +172,7 @@ fn prices_and_limits_that_are_none_are_refused() {
             .stderr_has("--max-cost")
             .run();
     }
-    // A project's file sets no prices.
+    // A project file may not set prices.
     draft("", &[])
         .file(".reflect.toml", PRICES)
         .code(2)

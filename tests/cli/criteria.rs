@@ -1,10 +1,10 @@
-//! Criteria files that cannot be used: exit code 2, the place, and no request.
+//! Criteria files: errors with their position and exit code 2, and the `criteria` commands.
 
 use crate::harness::{Test, each};
 use crate::plan::{CRITERIA, draft, usual_server, verdict};
 use crate::support::server::{Protocol, Purpose, Reply, Server};
 
-/// A run that must not begin.
+/// Checks a run that must be rejected before any call.
 fn refused(content: &[u8], said: &[&str]) -> Test {
     let server = Server::start();
     let mut test = draft(&server, Protocol::OpenAi)
@@ -22,7 +22,7 @@ fn refused(content: &[u8], said: &[&str]) -> Test {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn a_wrong_file_says_what_where_and_what_to_do() {
+fn errors_name_the_problem_its_position_and_a_fix() {
     let with = |line: &str| format!("{CRITERIA}\n{line}\n");
     let cases: Vec<(&str, String, Vec<&str>)> = vec![
         (
@@ -136,14 +136,14 @@ fn a_wrong_file_says_what_where_and_what_to_do() {
 }
 
 #[test]
-fn what_is_no_text_is_no_criteria() {
+fn a_file_that_is_not_text_is_rejected() {
     refused(
         b"\x7fELF\x02\x01\x00\x00\xff\xfe",
         &["criteria.toml", "UTF-8"],
     )
     .run();
     refused(b"name = 'caf\xe9'\n", &["criteria.toml", "UTF-8"]).run();
-    // A mark at the beginning is no fault: editors write it.
+    // A byte order mark is accepted, because editors write it.
     let server = usual_server();
     draft(&server, Protocol::Ollama)
         .file(
@@ -155,7 +155,7 @@ fn what_is_no_text_is_no_criteria() {
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn a_missing_file() {
     for (wanted, said) in [
         ("nowhere.toml", "nowhere.toml: no such file"),
         ("./nowhere", "./nowhere: no such file"),
@@ -180,7 +180,7 @@ fn a_file_that_is_not_there() {
 }
 
 #[test]
-fn a_directory_is_no_file() {
+fn a_directory_is_rejected() {
     let server = Server::start();
     crate::plan::with_server(&server, Protocol::OpenAi)
         .folder("folder")
@@ -193,7 +193,7 @@ fn a_directory_is_no_file() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_may_not_be_read() {
+fn a_file_without_read_permission() {
     use std::os::unix::fs::PermissionsExt as _;
     let server = Server::start();
     let test = draft(&server, Protocol::OpenAi);
@@ -218,7 +218,7 @@ fn the_built_in_sets() {
     ] {
         let server = Server::start();
         server.on(Purpose::Write, |_| Reply::text("A line."));
-        // It judges what it is asked to judge.
+        // Scores every criterion in the requested schema.
         server.on(Purpose::Judge, |request| {
             let schema = request.body["format"].to_string();
             let names: Vec<String> = request.body["format"]["properties"]["scores"]["properties"]
@@ -243,7 +243,7 @@ fn the_built_in_sets() {
 }
 
 #[test]
-fn without_criteria_the_choice_is_said() {
+fn without_criteria_the_default_is_reported() {
     let server = Server::start();
     server.on(Purpose::Write, |_| Reply::text("A line."));
     server.on(Purpose::Judge, |_| Reply::text(&verdict(5).to_string()));
@@ -254,7 +254,7 @@ fn without_criteria_the_choice_is_said() {
         .run();
 }
 
-/// The commands on criteria, which ask no model.
+/// Creates a `criteria` command, which calls no model.
 fn criteria(command: &str) -> Test {
     Test::new().args(["criteria", command])
 }
@@ -262,7 +262,7 @@ fn criteria(command: &str) -> Test {
 const MINE: &str =
     "description = 'Mine.'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 5\n";
 
-/// A configuration with a folder of sets in it.
+/// Adds a configuration with a folder of criteria sets.
 fn with_own_sets(test: Test) -> Test {
     test.file(
         "../home/.config/reflect/config.toml",
@@ -274,7 +274,7 @@ fn with_own_sets(test: Test) -> Test {
 }
 
 #[test]
-fn the_list_says_what_there_is_and_where_it_comes_from() {
+fn the_list_shows_names_and_origins() {
     let ran = with_own_sets(criteria("list"))
         .stderr_has("wrong.toml:1:1: unknown key `treshold` (did you mean `threshold`?)")
         .run();
@@ -337,7 +337,7 @@ fn a_set_is_shown_with_its_defaults() {
     assert_eq!(json["threshold"], 0.8);
     assert_eq!(json["criteria"][0]["unit"], "words");
     assert_eq!(json["criteria"][0]["weight"], 1.0);
-    // What is shown as TOML is a criteria file that means the same.
+    // The TOML output is an equivalent criteria file.
     let toml = criteria("show")
         .args(["mine.toml", "--format", "toml"])
         .file("mine.toml", MINE)
@@ -355,7 +355,7 @@ fn a_set_is_shown_with_its_defaults() {
 }
 
 #[test]
-fn every_file_is_checked_and_the_worst_decides() {
+fn every_file_is_checked_and_the_worst_decides_the_exit_code() {
     let ran = criteria("check")
         .args(["one.toml", "none.toml", "mine.toml", "two.toml"])
         .file("one.toml", "treshold = 1\n")
@@ -389,7 +389,7 @@ fn every_file_is_checked_and_the_worst_decides() {
 }
 
 #[test]
-fn what_cannot_be_checked_by_the_hard_evaluators_is_found_beforehand() {
+fn invalid_hard_evaluators_are_found_before_the_run() {
     let evaluator = |kind: &str, lines: &str| {
         format!("[[criteria]]\nname = 'a'\nevaluator = '{kind}'\n{lines}\n")
     };
@@ -488,7 +488,7 @@ fn what_cannot_be_checked_by_the_hard_evaluators_is_found_beforehand() {
 }
 
 #[test]
-fn a_reference_file_is_kept_with_the_run() {
+fn a_reference_file_is_recorded_with_the_run() {
     let ran = Test::new()
         .args(["evaluate", "text.txt", "-c", "sets/c.toml", "--format", "json"])
         .file("sets/c.toml", "[[criteria]]\nname = 'like'\nevaluator = 'compare'\nreference_file = 'good.txt'\nmin = 0.8\n")
@@ -532,7 +532,7 @@ fn each_bad_match_has_its_line() {
 }
 
 #[test]
-fn a_file_to_begin_with_is_valid_and_replaces_nothing() {
+fn a_template_file_is_valid_and_overwrites_nothing() {
     let ran = criteria("init")
         .stdout("")
         .stderr("wrote criteria.toml; check it with `reflect criteria check criteria.toml`\n")
@@ -572,7 +572,7 @@ fn a_file_to_begin_with_is_valid_and_replaces_nothing() {
 }
 
 #[test]
-fn the_schema_is_one_and_knows_every_evaluator() {
+fn the_schema_is_valid_and_covers_every_evaluator() {
     let schema = criteria("schema").stderr("").run().json();
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let valid = |text: &str| {
@@ -588,9 +588,9 @@ fn the_schema_is_one_and_knows_every_evaluator() {
     ));
 }
 
-/// A first draft has no version before it, and nothing to be compared with.
+/// A first draft has no earlier version to compare with.
 #[test]
-fn a_revision_is_compared_with_the_version_before() {
+fn a_revision_is_compared_with_its_predecessor() {
     let ran = Test::new()
         .args(["draft", "Write a line.", "-c", "c.toml", "--format", "json"])
         .args(["--provider", "scripted:script.toml", "--adapt", "false"])
@@ -627,7 +627,7 @@ fn a_revision_is_compared_with_the_version_before() {
     );
 }
 
-/// Nothing is waited for.
+/// Opening a pipe must not block.
 #[cfg(unix)]
 #[test]
 fn a_schema_that_is_a_named_pipe_is_refused() {

@@ -1,4 +1,4 @@
-//! The documentation: links lead somewhere, examples are valid, references are complete.
+//! The documentation: links resolve, examples are valid, references are complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use crate::harness::{Test, each};
 
-/// The project's own texts.
+/// Returns the project's folder.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A text of the documentation.
+/// A file of the documentation.
 struct Document {
-    /// The path from the project's folder.
+    /// The path relative to the project's folder.
     name: String,
     path: PathBuf,
-    /// Line ends are `\n`, however the project was checked out.
+    /// The text with `
+    /// ` line ends, however the project was checked out.
     text: String,
 }
 
@@ -33,7 +34,7 @@ fn document(path: PathBuf) -> Document {
     }
 }
 
-/// All Markdown files that people read.
+/// Returns all Markdown files for readers.
 fn documents() -> Vec<Document> {
     let in_docs = fs::read_dir(root().join("docs")).expect("a folder");
     let in_docs = in_docs.map(|entry| entry.expect("an entry").path());
@@ -47,7 +48,7 @@ fn documents() -> Vec<Document> {
     paths.into_iter().map(document).collect()
 }
 
-/// A fenced block of code: its language, the text after it, and the line on which it begins.
+/// A fenced code block: its language, its text, and its first line number.
 struct Block {
     language: String,
     text: String,
@@ -79,7 +80,7 @@ impl Document {
         blocks
     }
 
-    /// The lines outside of blocks of code, without code in backticks.
+    /// Returns the text outside of code blocks, without inline code.
     fn prose(&self) -> String {
         let mut inside = false;
         let lines = self.text.lines().filter(|line| {
@@ -92,7 +93,7 @@ impl Document {
         code.replace_all(&prose.join("\n"), "").into_owned()
     }
 
-    /// The anchors of the headings, as GitHub and mdBook make them.
+    /// Returns the anchors of the headings, as GitHub and mdBook generate them.
     fn anchors(&self) -> BTreeSet<String> {
         let mut inside = false;
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -125,7 +126,7 @@ impl Document {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_resolves() {
     let link = regex::Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
     let named = regex::Regex::new(r"\bexamples/[\w/.-]+\.(?:toml|yaml)\b").expect("a pattern");
     let mut links = 0;
@@ -151,7 +152,7 @@ fn every_link_leads_somewhere() {
                 broken.push(format!("{}: {target}", document.name));
             }
         }
-        // Commands name these from the project's folder.
+        // Commands name these files relative to the project's folder.
         for file in named.find_iter(&document.text) {
             if !root().join(file.as_str()).exists() {
                 broken.push(format!("{}: {}", document.name, file.as_str()));
@@ -162,15 +163,15 @@ fn every_link_leads_somewhere() {
     assert!(links > 50, "{links} links");
 }
 
-/// A folder with what the examples refer to.
+/// Creates a folder with the files that the examples refer to.
 fn with_files() -> Test {
     Test::new()
         .file("profile.schema.json", r#"{"type": "object"}"#)
         .file("contract.txt", "The supplier delivers on Monday.")
 }
 
-/// How a block is checked, by its language. A block in TOML is a criteria file unless it says otherwise, and one in
-/// YAML a workflow.
+/// Creates the check for a block, by its language. TOML blocks are criteria files unless marked otherwise,
+/// and YAML blocks are workflows.
 fn check(block: &Block) -> Option<Test> {
     let text = block.text.as_str();
     Some(match block.language.as_str() {
@@ -224,7 +225,7 @@ fn check(block: &Block) -> Option<Test> {
 fn every_example_is_valid() {
     let mut examples = Vec::new();
     for document in documents() {
-        // How to deploy is for other programs.
+        // The deployment page has examples for other programs.
         if document.name == "docs/scale.md" {
             continue;
         }
@@ -242,12 +243,12 @@ fn every_example_is_valid() {
     );
 }
 
-/// The text below a heading, up to the next one that is not below it.
+/// Returns the text below a heading, up to the next heading of the same or a higher level.
 fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let level = heading.split(' ').next().expect("a mark").len();
     let begin = text
         .find(&format!("\n{heading}\n"))
-        .unwrap_or_else(|| panic!("there is no heading {heading:?}"));
+        .unwrap_or_else(|| panic!("missing heading {heading:?}"));
     let rest = &text[begin + heading.len() + 2..];
     let end = (1..=level)
         .filter_map(|level| rest.find(&format!("\n{} ", "#".repeat(level))))
@@ -255,7 +256,7 @@ fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// The first column of the tables of keys.
+/// Returns the first column of the tables of keys.
 fn table_keys(text: &str) -> BTreeSet<String> {
     let mut in_table = false;
     let mut keys = BTreeSet::new();
@@ -299,7 +300,7 @@ fn the_criteria_reference_names_every_key() {
     }
 }
 
-/// What a value may be, in words.
+/// Describes the possible values in words.
 fn value_of(schema: &Value) -> String {
     for key in ["anyOf", "oneOf"] {
         if let Some(several) = schema[key].as_array() {
@@ -336,7 +337,7 @@ fn value_of(schema: &Value) -> String {
     }
 }
 
-/// A table of keys, with those of tables in it as tables of their own.
+/// Writes a table of keys, with nested tables as separate tables.
 fn reference(path: &str, schema: &Value, out: &mut String) {
     use std::fmt::Write as _;
 
@@ -374,7 +375,8 @@ fn reference(path: &str, schema: &Value, out: &mut String) {
     }
 }
 
-/// The tables of `docs/config.md` come from the JSON Schema of the configuration. `REFLECT_UPDATE=1` writes them anew.
+/// The tables of `docs/config.md` come from the JSON Schema of the configuration. `REFLECT_UPDATE=1`
+/// regenerates them.
 #[test]
 fn the_configuration_reference_is_up_to_date() {
     const BEGIN: &str = "<!-- Made from `reflect config schema` by a test; do not edit. -->\n\n";

@@ -1,4 +1,4 @@
-//! `reflect doctor`: what it looks at, what it says, and what it leaves alone.
+//! `reflect doctor`: its checks, its report, and what it leaves unchanged.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::support::server::{Fault, Protocol, Reply, Server};
 
 const USER: &str = "../home/.config/reflect/config.toml";
 
-/// An answer that says what was taken from a cache, and how probable its tokens were.
+/// A JSON reply with cached tokens and log-probabilities.
 fn in_json() -> Reply {
     Reply::text(r#"{"word_of_verdict": "yes", "step_of_verdict": 5}"#)
         .usage(300, 20, Some(260))
@@ -16,7 +16,7 @@ fn in_json() -> Reply {
             "top_logprobs": [{"token": "{", "logprob": -0.1}]}]))
 }
 
-/// A server with a model that can do everything.
+/// Starts a server with a fully capable model.
 fn able() -> Server {
     let counted: Vec<String> = (0..30).map(|n| format!("{n}, ")).collect();
     let pieces: Vec<&str> = counted.iter().map(String::as_str).collect();
@@ -28,7 +28,7 @@ fn able() -> Server {
     ])
 }
 
-/// The only check of this name.
+/// Returns the only check of this name.
 #[track_caller]
 fn check(ran: &Ran, name: &str) -> Value {
     let report = ran.json();
@@ -50,7 +50,7 @@ fn level(ran: &Ran, name: &str) -> String {
 }
 
 #[test]
-fn a_model_that_can_do_everything() {
+fn a_fully_capable_model() {
     for protocol in BOTH {
         let server = able();
         let ran = with_server(&server, protocol)
@@ -81,7 +81,7 @@ fn a_model_that_can_do_everything() {
         let speed = &check(&ran, "speed")["measured"];
         assert!(speed["tokens_per_second"].as_f64() > Some(1.0), "{speed}");
         assert!(speed["first_piece_ms"].is_u64(), "{speed}");
-        // The variable is named; the key never is, which the harness looks after.
+        // The variable is named; the key never is, which the harness checks.
         let key = check(&ran, "key")["finding"].to_string();
         assert!(key.contains("_API_KEY"), "{key}");
         if protocol == Protocol::OpenAi {
@@ -93,22 +93,22 @@ fn a_model_that_can_do_everything() {
             assert_eq!(level(&ran, "log-probabilities"), "ok");
         }
         assert_eq!(server.calls(), 2);
-        // Both questions begin with the same text.
+        // Both calls share a prefix.
         let text = |n: usize| server.chats()[n].body["messages"][0]["content"].to_string();
         let (one, other) = (text(0), text(1));
         let common = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
         assert!(common.count() > 500);
-        // The schema is asked for, and the question does not give its keys away.
+        // The call requests the schema, and the prompt does not reveal its keys.
         assert!(!other.contains("word_of_verdict"));
         let body = server.chats()[1].body.to_string();
         assert!(body.contains("word_of_verdict"), "{body}");
-        // Nothing is kept.
+        // Nothing is stored.
         assert!(!ran.path("../home/.local").exists());
     }
 }
 
 #[test]
-fn what_people_read() {
+fn the_text_report() {
     let server = able();
     let ran = with_server(&server, Protocol::OpenAi)
         .args(["doctor", "-q"])
@@ -128,10 +128,10 @@ fn what_people_read() {
 }
 
 #[test]
-fn a_model_that_can_do_little() {
+fn a_model_with_few_capabilities() {
     let server = answering([
         Reply::reasoning_only("Let me see. One, two."),
-        // Asked again with reasoning off, it reasons all the same.
+        // It reasons even after a retry with reasoning off.
         Reply::reasoning_only("Let me see. One, two."),
         Reply::text("The sea is wet.").usage(300, 5, Some(0)),
     ]);
@@ -151,9 +151,9 @@ fn a_model_that_can_do_little() {
     }
 }
 
-/// A server that refuses a schema is asked for less, and that is said.
+/// A server that rejects a schema gets a weaker request, which is reported.
 #[test]
-fn the_ladder_down_from_schemas() {
+fn structured_output_falls_back_step_by_step() {
     let refuses = |what: &str| {
         let message = format!("response_format of type {what} is not supported");
         Fault::error(400, &json!({"error": {"message": message}}))
@@ -173,7 +173,7 @@ fn the_ladder_down_from_schemas() {
 }
 
 #[test]
-fn without_calls_nothing_is_asked() {
+fn no_calls_makes_no_calls() {
     for protocol in BOTH {
         let server = Server::start();
         let ran = with_server(&server, protocol)
@@ -187,7 +187,7 @@ fn without_calls_nothing_is_asked() {
 }
 
 #[test]
-fn each_model_of_a_run_is_looked_at() {
+fn each_model_of_a_run_is_checked() {
     let (writer, judge) = (able(), able());
     let ran = with_server(&writer, Protocol::OpenAi)
         .env("OLLAMA_HOST", judge.url())
@@ -206,8 +206,8 @@ fn each_model_of_a_run_is_looked_at() {
 }
 
 #[test]
-fn a_provider_that_fails_is_code_4_with_advice() {
-    // Nobody listens.
+fn a_failing_provider_is_exit_code_4_with_advice() {
+    // No server is listening.
     let ran = Test::new()
         .args(["doctor", "--json", "-m", "ollama:qwen3"])
         .code(4)
@@ -223,7 +223,7 @@ fn a_provider_that_fails_is_code_4_with_advice() {
         (&ran.json()["well"], &ran.json()["exit_code"]),
         (&json!(false), &json!(4))
     );
-    // No such model: the nearest ones are named.
+    // The model does not exist: similar names are suggested.
     let server = Server::start();
     server.models(&[("qwen3:8b", 8192), ("llama3.2:3b", 8192)]);
     for (args, provider) in [
@@ -257,7 +257,7 @@ fn a_provider_that_fails_is_code_4_with_advice() {
             .to_string()
             .contains("OPENAI_API_KEY")
     );
-    // A key that is refused.
+    // A rejected key.
     let server = answering([Fault::status(401)]);
     let ran = with_server(&server, Protocol::OpenAi)
         .args(["doctor", "--json"])
@@ -268,7 +268,7 @@ fn a_provider_that_fails_is_code_4_with_advice() {
 }
 
 #[test]
-fn a_configuration_that_is_wrong_is_code_2_and_the_rest_is_looked_at() {
+fn an_invalid_configuration_is_exit_code_2_and_the_rest_is_checked() {
     let ran = Test::new()
         .file(USER, "# mine\nretris = 3\n")
         .args(["doctor", "--json"])
@@ -348,7 +348,7 @@ fn files_and_folders() {
 
 #[cfg(unix)]
 #[test]
-fn a_place_that_cannot_be_written_to_is_code_1() {
+fn an_unwritable_folder_is_exit_code_1() {
     use std::os::unix::fs::PermissionsExt as _;
     let test = Test::new().ordinary_user().folder("closed").file(
         "script.toml",
@@ -365,9 +365,9 @@ fn a_place_that_cannot_be_written_to_is_code_1() {
     assert_eq!(level(&ran, "run log"), "failed");
 }
 
-/// A model of our own is not fetched by a doctor.
+/// `doctor` does not download embedded models.
 #[test]
-fn what_is_not_here_is_not_fetched() {
+fn embedded_models_are_not_downloaded() {
     let ran = Test::new()
         .args(["doctor", "--json"])
         .env("HF_ENDPOINT", "http://127.0.0.1:1")
@@ -379,7 +379,7 @@ fn what_is_not_here_is_not_fetched() {
 }
 
 #[test]
-fn a_key_that_a_command_prints_is_asked_for_once() {
+fn a_key_command_runs_once() {
     let server = able();
     let config = format!(
         "[providers.work]\nbase_url = '{}'\nmodel = 'test'\n\

@@ -1,4 +1,4 @@
-//! `--dry-run`: what would be done, without a model, a network or a trace.
+//! `--dry-run`: shows the plan without calling a model, using the network or writing files.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::harness::{KEY, Ran, Test};
 use crate::plan::{BOTH, answering, usual_server, verdict, with_server};
 use crate::support::server::{Protocol, Reply, Server};
 
-/// A dry run, of which nothing may stay.
+/// Runs a dry run, which must leave nothing behind.
 #[track_caller]
 fn dry(server: &Server, test: Test) -> Ran {
     let ran = test.arg("--dry-run").stderr("").run();
@@ -36,9 +36,9 @@ fn range(value: &Value) -> (u64, u64) {
     (figure("least"), figure("most"))
 }
 
-/// The messages are those that the run then sends, to the letter, and the calls are within the estimate.
+/// The messages must equal those of the real run, and its calls must be within the estimate.
 #[test]
-fn the_first_call_is_what_it_will_be() {
+fn the_first_call_equals_that_of_the_real_run() {
     for protocol in BOTH {
         let server = usual_server();
         let ran = dry(
@@ -79,7 +79,7 @@ fn the_first_call_is_what_it_will_be() {
 }
 
 #[test]
-fn what_people_read() {
+fn the_text_output() {
     let server = Server::start();
     let ran = dry(
         &server,
@@ -101,9 +101,9 @@ fn what_people_read() {
     }
 }
 
-/// A text that is there is judged first, and that is what is shown.
+/// For an existing text, the first call is the evaluation.
 #[test]
-fn texts_that_are_there() {
+fn existing_texts_are_evaluated_first() {
     for command in ["evaluate", "revise"] {
         let server = answering([Reply::text(&verdict(5).to_string())]);
         let test = || {
@@ -169,9 +169,9 @@ fn hard_checks_need_no_model() {
     assert!(plan["then"].to_string().contains("each of the 2 texts"));
 }
 
-/// Nobody says which model is meant: that is not found out, since it would take a question.
+/// Choosing the provider would need a network call, so it is left open.
 #[test]
-fn models_are_not_looked_for() {
+fn no_server_is_contacted_to_choose_a_model() {
     let server = Server::start();
     let ran = dry(
         &server,
@@ -185,7 +185,7 @@ fn models_are_not_looked_for() {
         "{}",
         ran.stdout
     );
-    // A command for a key is not run, either.
+    // A key command does not run, either.
     let config =
         "[providers.work]\nbase_url = 'http://127.0.0.1:9'\napi_key_cmd = 'touch ran; echo x'\n";
     let ran = dry(
@@ -208,7 +208,7 @@ fn models_are_not_looked_for() {
 }
 
 #[test]
-fn what_is_wrong_beforehand_is_wrong_here() {
+fn a_dry_run_reports_the_same_input_errors() {
     let server = Server::start();
     for (args, said) in [
         (

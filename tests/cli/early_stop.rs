@@ -1,4 +1,4 @@
-//! A draft that can no longer pass is ended while it is being written.
+//! Early stop: a draft that can no longer pass is cancelled while it is being written.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ description = "It is clear."
 "#;
 
 const SHORT: &str = "The storm came at night and took the roof.";
-/// Sentences of seven words each, no two the same.
+/// Returns unique sentences of seven words each.
 fn sentences(count: usize) -> Vec<String> {
     let sentence = |n| format!("House {n} lost its roof to wind{n}. ");
     (0..count).map(sentence).collect()
@@ -36,7 +36,7 @@ fn prose(count: usize) -> String {
     sentences(count).concat()
 }
 
-/// A reply of so many sentences, in pieces.
+/// A reply of this many sentences, in pieces.
 fn long(count: usize) -> String {
     let pieces: Vec<String> = sentences(count)
         .iter()
@@ -69,7 +69,7 @@ fn draft(script: &[String]) -> Test {
 }
 
 #[test]
-fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
+fn a_far_too_long_draft_is_stopped_and_requested_again() {
     let script = [
         long(200),
         told("The last reply was far too long and was stopped", SHORT),
@@ -83,7 +83,7 @@ fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
         .stderr_has(" estimated)")
         .run();
     let result = ran.json();
-    // What the server had no time to count is in the usage, and it is said that it is estimated.
+    // The usage includes tokens that the server could not report, marked as estimated.
     let estimated = result["token_usage"]["estimated"].as_u64().expect("tokens");
     assert!(estimated > 100, "{result}");
     assert!(result["token_usage"]["total"].as_u64() >= Some(estimated));
@@ -103,7 +103,7 @@ fn a_draft_that_is_far_too_long_is_stopped_and_asked_for_again() {
 }
 
 #[test]
-fn a_first_draft_with_a_fault_is_written_to_its_end_and_revised() {
+fn a_first_draft_with_an_issue_is_completed_and_revised() {
     let first = format!("A tempest came.\n\n{}", prose(9));
     let script = [
         write(&first),
@@ -117,7 +117,7 @@ fn a_first_draft_with_a_fault_is_written_to_its_end_and_revised() {
 }
 
 #[test]
-fn the_second_try_goes_on_to_its_end_and_can_be_revised() {
+fn the_second_attempt_is_completed_and_can_be_revised() {
     let second = prose(25);
     let script = [
         long(200),
@@ -133,8 +133,8 @@ fn the_second_try_goes_on_to_its_end_and_can_be_revised() {
 }
 
 #[test]
-fn a_revision_is_stopped_only_for_what_the_best_draft_meets() {
-    // The first one is short, so a long one can never win.
+fn a_revision_is_stopped_only_for_criteria_that_the_best_draft_meets() {
+    // The first draft is short, so a long one can never be better.
     let script = [
         write(SHORT),
         judged(3),
@@ -145,7 +145,7 @@ fn a_revision_is_stopped_only_for_what_the_best_draft_meets() {
     let result = draft(&script).args(["--format", "json"]).run().json();
     assert_eq!(result["stopped_early"], 1);
     assert_eq!(result["output"], "The storm took the roof.");
-    // The first one is too long itself: a revision that is less too long is a gain.
+    // The first draft is too long itself, so a shorter revision is an improvement.
     let less = prose(20);
     let script = [write(&prose(30)), judged(5), write(&less), judged(5)];
     let result = draft(&script)
@@ -158,7 +158,7 @@ fn a_revision_is_stopped_only_for_what_the_best_draft_meets() {
 }
 
 #[test]
-fn after_two_in_a_row_none_is_stopped() {
+fn after_two_stops_in_a_row_no_draft_is_stopped() {
     let script = [
         write(SHORT),
         judged(3),
@@ -178,7 +178,7 @@ fn after_two_in_a_row_none_is_stopped() {
 }
 
 #[test]
-fn it_can_be_turned_off() {
+fn early_stop_can_be_turned_off() {
     let text = prose(100);
     let script = [write(&text), judged(5)];
     let off = |test: Test| {
@@ -202,7 +202,7 @@ fn it_can_be_turned_off() {
 }
 
 #[test]
-fn the_server_sees_that_nobody_reads_on() {
+fn the_server_sees_the_closed_connection() {
     let pieces = sentences(500);
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     let wait = Duration::from_millis(20);
@@ -219,7 +219,7 @@ fn the_server_sees_that_nobody_reads_on() {
             .stdout(&format!("{SHORT}\n"))
             .stderr_has("1 reply stopped early")
             .run();
-        // To write all of it takes ten seconds.
+        // Writing the full reply takes ten seconds.
         assert!(
             server.busy() < Duration::from_secs(5),
             "{:?}",

@@ -1,4 +1,4 @@
-//! `reflect evaluate`: one report for each text, and the exit code of the worst.
+//! `reflect evaluate`: one report per text, and the exit code of the worst.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn evaluate() -> Test {
         .file("long.txt", LONG)
 }
 
-/// A judge that gives the same step of the scale again and again.
+/// A judge that always gives the same scale step.
 fn judge(step: u8) -> String {
     let verdict = json!({
         "scores": { "clear": { "reason": "It says what it says.", "score": step } },
@@ -33,7 +33,7 @@ fn judge(step: u8) -> String {
 }
 
 #[test]
-fn a_good_text_passes_and_a_bad_one_fails_with_the_place_and_the_fix() {
+fn a_good_text_passes_and_a_bad_one_fails_with_position_and_fix() {
     evaluate()
         .args(["good.txt", "-c", "short.toml"])
         .stdout("good.txt: meets the criteria, score 1.00\n  ✓ length  1.00  3 words\n")
@@ -50,7 +50,7 @@ fn a_good_text_passes_and_a_bad_one_fails_with_the_place_and_the_fix() {
         .run();
 }
 
-/// Hard checks ask nobody: no model is chosen, none is looked for.
+/// Hard checks need no model, so none is chosen or contacted.
 #[test]
 fn hard_checks_open_no_model() {
     let ran = evaluate()
@@ -65,7 +65,7 @@ fn hard_checks_open_no_model() {
 }
 
 #[test]
-fn standard_input_is_judged_without_a_name_or_by_a_dash() {
+fn stdin_is_evaluated_without_a_file_or_with_a_dash() {
     for args in [&["-c", "short.toml"][..], &["-", "-c", "short.toml"]] {
         let ran = evaluate()
             .args(args)
@@ -80,7 +80,7 @@ fn standard_input_is_judged_without_a_name_or_by_a_dash() {
 }
 
 #[test]
-fn several_texts_have_a_report_each_and_the_exit_code_of_the_worst() {
+fn each_text_has_a_report_and_the_worst_decides_the_exit_code() {
     let ran = evaluate()
         .args([
             "good.txt",
@@ -112,7 +112,7 @@ fn several_texts_have_a_report_each_and_the_exit_code_of_the_worst() {
 }
 
 #[test]
-fn the_judge_is_asked_once_and_not_where_something_required_is_missing() {
+fn the_judge_is_called_once_and_skipped_if_a_required_check_fails() {
     let ran = evaluate()
         .args(["good.txt", "-c", "clear.toml", "--format", "json"])
         .args(["--provider", "scripted:judge.toml"])
@@ -137,7 +137,7 @@ fn the_judge_is_asked_once_and_not_where_something_required_is_missing() {
 }
 
 #[test]
-fn a_verdict_that_cannot_be_read_is_neither_a_pass_nor_a_zero() {
+fn an_unparseable_verdict_is_neither_a_pass_nor_a_zero() {
     evaluate()
         .args(["good.txt", "-c", "clear.toml"])
         .args(["--provider", "scripted:judge.toml"])
@@ -178,7 +178,7 @@ fn events_end_with_one_run_end_for_each_text() {
 }
 
 #[test]
-fn a_report_is_written_beside_the_answer() {
+fn a_report_is_written_in_addition_to_the_output() {
     let ran = evaluate()
         .args([
             "long.txt",
@@ -205,7 +205,7 @@ fn a_report_is_written_beside_the_answer() {
 }
 
 #[test]
-fn what_is_judged_is_in_the_history() {
+fn evaluations_are_in_the_history() {
     let ran = evaluate()
         .args(["long.txt", "-c", "short.toml"])
         .code(3)
@@ -225,7 +225,7 @@ fn what_is_judged_is_in_the_history() {
 }
 
 #[test]
-fn what_is_wrong_is_found_before_anything_is_judged() {
+fn wrong_input_is_found_before_any_evaluation() {
     evaluate()
         .args(["good.txt", "missing.txt", "-c", "short.toml"])
         .code(2)

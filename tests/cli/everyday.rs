@@ -1,12 +1,11 @@
-//! What people type and read every day: settings on the command line, switches, where input comes from, the outcome,
-//! colors.
+//! Everyday usage: settings on the command line, switches, input sources, the outcome, colors.
 
 use crate::harness::{Ran, Test};
 use crate::plan::{CRITERIA, verdict};
 
 const DRAFT: &str = "The pond is old.";
 
-/// A script with a draft and a verdict on it.
+/// A script with a draft and its verdict.
 fn script(step: u8) -> String {
     format!(
         "[[reply]]\npurpose = 'write'\ntext = '{DRAFT}'\n[[reply]]\npurpose = 'judge'\ntimes = 0\ntext = '{}'\n",
@@ -14,7 +13,7 @@ fn script(step: u8) -> String {
     )
 }
 
-/// `reflect draft`, once, with a verdict of this step.
+/// Runs `reflect draft` once, with a verdict of this scale step.
 fn draft(step: u8) -> Test {
     Test::new()
         .file("criteria.toml", CRITERIA)
@@ -48,7 +47,7 @@ fn set_takes_the_keys_and_values_of_the_configuration_file() {
         "loop.tie_margin=0.2",
         "loop.tie_margin = 0.2  # --set loop.tie_margin",
     );
-    // A table may be left out, and a former name works.
+    // The table name is optional, and a former key name works.
     has(
         "tie-margin=0.3",
         "loop.tie_margin = 0.3  # --set loop.tie_margin",
@@ -101,7 +100,7 @@ fn a_former_key_is_accepted_in_files() {
 }
 
 #[test]
-fn a_former_spelling_of_a_switch_is_no_prompt() {
+fn a_former_spelling_of_a_switch_is_not_a_prompt() {
     let ran = draft(5)
         .args(["--memory", "false", "Write.", "-c", "criteria.toml"])
         .stdout(&format!("{DRAFT}\n"))
@@ -151,7 +150,7 @@ fn a_prompt_file_has_variables() {
     };
     let ran = with(&["--var", "name=Ada", "--var", "who={{ name }} = you"]).run();
     assert_eq!(prompt_of(&ran), "About Ada for {{ name }} = you.");
-    // Without variables, the file is the prompt as it is.
+    // Without variables, the file is the prompt unchanged.
     assert_eq!(prompt_of(&with(&[]).run()), "About {{ name }} for {{who}}.");
     with(&["--var", "name=Ada"])
         .code(2)
@@ -165,7 +164,7 @@ fn a_prompt_file_has_variables() {
 }
 
 #[test]
-fn a_low_floor_is_named_though_the_score_is_high() {
+fn a_failed_criterion_is_named_even_if_the_score_is_high() {
     let criteria = "threshold = 0.5\n[[criteria]]\nname = 'long'\nevaluator = 'length'\nunit = 'words'\nmin = 1\nweight = 9\n\
         [[criteria]]\nname = 'no-old'\nevaluator = 'regex'\npattern = 'old'\nexpect = 'absent'\n\
         message = 'Say it with a younger word.'\n";
@@ -180,7 +179,7 @@ fn a_low_floor_is_named_though_the_score_is_high() {
         .run();
     let first = ran.stdout.lines().next().unwrap_or_default();
     assert!(first.contains("; not met: `no-old`"), "{first}");
-    // The message stands alone.
+    // The message is complete on its own.
     assert!(
         ran.stdout
             .contains(": Say it with a younger word. [no-old]\n"),
@@ -254,7 +253,7 @@ fn a_price_is_built_in_for_common_models() {
 }
 
 #[test]
-fn certificates_that_cannot_be_read_are_reported() {
+fn unreadable_certificates_are_reported() {
     draft(5)
         .args(["Write.", "-c", "criteria.toml", "--set", "ca_file=none.pem"])
         .stderr_has("warning: `ca_file` none.pem does not exist")
@@ -262,7 +261,7 @@ fn certificates_that_cannot_be_read_are_reported() {
 }
 
 #[test]
-fn colors_are_only_for_those_who_see_them() {
+fn colors_are_used_only_on_terminals_or_on_request() {
     let evaluated = || {
         Test::new()
             .file("criteria.toml", CRITERIA)
@@ -284,7 +283,7 @@ fn colors_are_only_for_those_who_see_them() {
         let ran = evaluated().env("CLICOLOR_FORCE", "1").args(args).run();
         assert!(!ran.stdout.contains('\u{1b}'), "{args:?}");
     }
-    // An error.
+    // An error message.
     let error = |args: &[&str]| {
         Test::new()
             .args(["criteria", "show", "nowhere.toml"])
@@ -329,7 +328,7 @@ fn the_first_screen_shows_the_main_commands_first() {
 }
 
 #[test]
-fn models_lists_by_itself() {
+fn models_defaults_to_list() {
     let listed = Test::new().args(["models", "list"]).run().stdout;
     Test::new().arg("models").stdout(&listed).run();
 }

@@ -1,4 +1,4 @@
-//! `--evidence`: passages of code and documents, for the task and for what is wrong with a draft.
+//! `--evidence`: passages of code and documents for the task and for the issues of a draft.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn places(evidence: &Value) -> Vec<(String, String, Value)> {
 }
 
 #[test]
-fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
+fn the_task_and_the_issues_get_their_own_evidence() {
     let server = answering([
         Reply::text("The wait doubles. The queue has at most 512 entries."),
         Reply::text(&unsupported().to_string()),
@@ -82,7 +82,7 @@ fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
     };
     let place = |prompt: &str, part: &str| prompt.find(part);
     for prompt in &prompts {
-        // What has to do with the task stands before the criteria, the same bytes in every call.
+        // Evidence for the task precedes the criteria, with the same bytes in every call.
         let code = place(prompt, "fn backoff(attempt: u32)").expect("the code");
         let criteria = place(prompt, "<criteria>\n").or(place(prompt, "Requirements:"));
         assert!(Some(code) < criteria, "{prompt}");
@@ -100,7 +100,7 @@ fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
             .iter()
             .all(|prompt| prompt[..stable] == first[..stable])
     );
-    // What has to do with the issue stands behind the draft, for the reviser and the next verdict alike.
+    // Evidence for the issue follows the draft, for the reviser and for the next verdict.
     let passage = "Jobs wait in a queue of at most 512 entries.";
     assert!(!first.contains(passage) && !judged.contains(passage));
     for prompt in [revised, again] {
@@ -143,7 +143,7 @@ fn a_task_gets_its_evidence_and_a_revision_that_of_its_issues() {
     }
     let issue = &result["history"]["versions"][0]["evaluation"]["issues"][0];
     assert_eq!(issue["claim"], "The queue has at most 512 entries");
-    // The run log shows it again.
+    // The run log contains it.
     assert_eq!(ran.history()["evidence"], result["evidence"]);
     let shown = ran
         .then(["history", "show", "last", "--format", "markdown"])
@@ -192,7 +192,7 @@ fn the_budget_is_a_flag_and_a_setting() {
 }
 
 #[test]
-fn evaluate_checks_a_text_against_what_has_to_do_with_it() {
+fn evaluate_uses_evidence_that_is_relevant_to_the_text() {
     let server = answering([Reply::text(&verdict(5).to_string())]);
     let ran = project(with_server(&server, Protocol::Ollama))
         .args([
@@ -226,9 +226,9 @@ fn evaluate_checks_a_text_against_what_has_to_do_with_it() {
     assert_eq!(found[0].1, "project/docs/cooking.md:1-3");
 }
 
-/// Nothing that has to do with the task is no failure: the answer is that there is nothing.
+/// Finding nothing relevant is not an error.
 #[test]
-fn nothing_relevant_is_no_evidence() {
+fn without_relevant_passages_there_is_no_evidence() {
     let server = answering([Reply::text("A line."), Reply::text(&verdict(5).to_string())]);
     let ran = draft(
         &server,
@@ -240,7 +240,7 @@ fn nothing_relevant_is_no_evidence() {
 }
 
 #[test]
-fn what_no_evidence_can_be_found_in_is_wrong_usage() {
+fn unusable_evidence_paths_are_usage_errors() {
     let cases: [(&[&str], &str, &str); 6] = [
         (
             &["--evidence", "projct"],
@@ -285,9 +285,9 @@ fn what_no_evidence_can_be_found_in_is_wrong_usage() {
     }
 }
 
-/// What a bound leaves out is said, on standard error and in the result.
+/// Files skipped because of a limit are reported on stderr and in the result.
 #[test]
-fn a_file_that_is_too_large_is_left_out_of_a_folder_and_that_is_said() {
+fn a_too_large_file_in_a_folder_is_skipped_with_a_warning() {
     let server = answering([Reply::text("A line."), Reply::text(&verdict(5).to_string())]);
     let ran = draft(&server, &["--evidence", "project", "--format", "json"])
         .file("project/dump.txt", vec![b'x'; 1_000_001])

@@ -1,5 +1,5 @@
-//! The criteria files in `examples/criteria`: each can be used as it is, and tells a good text from a bad
-//! one by its hard checks. The judge is content with everything.
+//! The criteria files in `examples/criteria`: each works unchanged, and its hard checks tell a good text from
+//! a bad one. The judge approves everything.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::harness::{Test, each};
 
-/// An example, a text that meets it, and one that does not, with the criteria that it does not meet.
+/// An example, a text that meets it, and one that does not, with the criteria it misses.
 struct Example {
     name: &'static str,
     good: String,
@@ -150,7 +150,7 @@ fn examples() -> Vec<Example> {
     ]
 }
 
-/// Judges a text by an example.
+/// Evaluates a text with an example.
 fn judge(example: &Example, text: &str, code: i32) -> Value {
     let criteria = path(example.name);
     let shown = Test::new()
@@ -183,8 +183,7 @@ fn judge(example: &Example, text: &str, code: i32) -> Value {
         .json()
 }
 
-/// Lets `rustc` find its toolchain, which it else looks for in the home of the user, and that is another one
-/// here.
+/// Lets `rustc` find its toolchain, which it looks for in the user's home; the test has another home.
 fn compiler(test: Test) -> Test {
     let home = std::env::var_os("RUSTUP_HOME")
         .map(PathBuf::from)
@@ -198,7 +197,7 @@ fn compiler(test: Test) -> Test {
         .fold(test, |test, it| test.env("RUSTUP_TOOLCHAIN", it))
 }
 
-/// The criteria that are not met. The judge is not asked where a required one is not.
+/// Returns the criteria that are not met. The judge is skipped if a required one is not met.
 fn missed(result: &Value) -> Vec<&str> {
     result["evaluation"]["criteria"]
         .as_array()
@@ -210,7 +209,7 @@ fn missed(result: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn each_tells_good_from_bad() {
+fn each_example_tells_good_from_bad() {
     each(
         &examples(),
         |example| example.name.to_owned(),
@@ -224,7 +223,7 @@ fn each_tells_good_from_bad() {
 }
 
 #[test]
-fn each_is_without_fault_and_has_its_texts() {
+fn each_example_is_valid_and_has_test_texts() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(path("x").parent().expect("a folder"))
         .expect("examples")
         .map(|entry| entry.expect("an entry").path())
@@ -241,11 +240,11 @@ fn each_is_without_fault_and_has_its_texts() {
     tested.sort();
     assert_eq!(
         files, tested,
-        "an example without texts, or the other way round"
+        "an example without texts, or texts without an example"
     );
 }
 
-/// The project's own README meets the criteria that it ships, and stays short.
+/// The README meets the project's own criteria for READMEs, and stays short.
 #[test]
 fn the_readme_meets_its_own_criteria() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -267,7 +266,7 @@ fn the_readme_meets_its_own_criteria() {
         .run();
 }
 
-/// What the README shows of a command is what it prints. `REFLECT_UPDATE=1` writes it anew.
+/// The README shows the actual output of a command. `REFLECT_UPDATE=1` regenerates it.
 #[test]
 fn the_readme_s_output_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

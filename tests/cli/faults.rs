@@ -1,5 +1,4 @@
-//! What can go wrong with a server, at each call of a run. Nothing is lost by it, and it is said what to
-//! do.
+//! Server faults at each call of a run. Nothing is lost, and the message says what to do.
 
 use std::time::Duration;
 
@@ -12,13 +11,13 @@ use crate::support::server::{Chunks, Fault, Protocol, Reply};
 /// The calls of the usual run, from 1: draft, evaluate, revise, evaluate.
 const CALLS: [usize; 4] = [1, 2, 3, 4];
 
-/// A fault with what is said about it.
+/// A fault with its message.
 struct Case {
     name: &'static str,
     fault: Fault,
-    /// What went wrong, and what to do.
+    /// The error and the hint.
     said: &'static [&'static str],
-    /// Whose fault it is; both if `None`.
+    /// The protocol with this fault; `None` for both.
     only: Option<Protocol>,
 }
 
@@ -42,14 +41,14 @@ fn message(text: &str) -> serde_json::Value {
     json!({"error": {"message": text}})
 }
 
-/// Faults that a second try does not fix.
+/// Faults that a retry does not fix.
 fn lasting() -> Vec<Case> {
     let openai = Protocol::OpenAi;
     let ollama = Protocol::Ollama;
     vec![
         case(
             "401",
-            // Servers like to show the key that they did not like.
+            // Servers often repeat the rejected key.
             Fault::error(401, &message(&format!("Incorrect API key provided: {KEY}"))),
             &["not authorized", "Incorrect API key", "hint: check that the API key is set"],
         ),
@@ -134,7 +133,7 @@ fn lasting() -> Vec<Case> {
     ]
 }
 
-/// Faults that may pass.
+/// Transient faults.
 fn passing() -> Vec<Case> {
     let some = || vec!["half a ".to_owned(), "sentence".to_owned()];
     vec![
@@ -221,7 +220,7 @@ fn name((case, protocol, call): &(&Case, Protocol, usize)) -> String {
     format!("{} ({protocol:?}, call {call})", case.name)
 }
 
-/// Waits less, but only where waiting is what the case is about: the machine may be busy.
+/// Uses shorter timeouts, but only in the cases about timeouts, because the machine may be busy.
 fn patience(test: Test, case: &Case) -> Test {
     match case.fault {
         Fault::SlowFirst(_) => test.args(["--timeout-first-token", "0.8s"]),
@@ -230,11 +229,11 @@ fn patience(test: Test, case: &Case) -> Test {
     }
 }
 
-/// Runs into the fault and checks all that must hold then.
+/// Runs into the fault and checks the result.
 fn fails(case: &Case, protocol: Protocol, call: usize) {
     let server = usual_server();
     server.fault_at(call, case.fault.clone());
-    // Whatever fails, a draft that is there is the answer: from the second call on there is one.
+    // From the second call on there is a draft, which is printed whatever fails.
     let (answer, drafts) = match call {
         1 => ("", &[][..]),
         2 | 3 => ("The first draft.\n", &[FIRST][..]),
@@ -247,7 +246,7 @@ fn fails(case: &Case, protocol: Protocol, call: usize) {
         .stderr_has("error: ")
         .stderr_has(&server.url())
         .stderr_has("reflect history show ");
-    // What a server says about a request that it does not like is for people to understand.
+    // A server's message about a rejected request is passed on unchanged.
     if !case.name.starts_with("400") {
         test = test.stderr_has("\nhint: ");
     }
@@ -265,21 +264,21 @@ fn fails(case: &Case, protocol: Protocol, call: usize) {
 }
 
 #[test]
-fn a_fault_that_lasts_ends_the_run_with_what_there_is() {
+fn a_permanent_fault_ends_the_run_with_the_best_draft() {
     each(&matrix(&lasting()), name, |(case, protocol, call)| {
         fails(case, *protocol, *call);
     });
 }
 
 #[test]
-fn a_fault_that_passes_ends_the_run_if_it_may_not_be_tried_again() {
+fn a_transient_fault_ends_the_run_without_retries() {
     each(&matrix(&passing()), name, |(case, protocol, call)| {
         fails(case, *protocol, *call);
     });
 }
 
 #[test]
-fn a_fault_that_passes_is_tried_again() {
+fn a_transient_fault_is_retried() {
     each(&matrix(&passing()), name, |(case, protocol, call)| {
         let server = usual_server();
         server.fault_at(*call, case.fault.clone());
@@ -297,7 +296,7 @@ fn a_fault_that_passes_is_tried_again() {
 }
 
 #[test]
-fn what_may_not_pass_is_not_tried_again() {
+fn a_permanent_fault_is_not_retried() {
     each(
         &lasting(),
         |case| case.name.to_owned(),
@@ -314,7 +313,7 @@ fn what_may_not_pass_is_not_tried_again() {
 }
 
 #[test]
-fn retries_end() {
+fn retries_are_limited() {
     for call in CALLS {
         let server = usual_server();
         for number in call..call + 3 {
@@ -329,9 +328,9 @@ fn retries_end() {
     }
 }
 
-/// A server that does not know a parameter is asked without it, and that is remembered.
+/// A parameter that the server rejects is omitted from then on.
 #[test]
-fn a_parameter_that_is_not_known_is_left_out() {
+fn an_unknown_parameter_is_omitted() {
     let unsupported = |name: &str| {
         Fault::error(
             400,
@@ -373,9 +372,9 @@ fn a_parameter_that_is_not_known_is_left_out() {
 
 type Form = fn(Reply) -> Reply;
 
-/// Odd ways to cut and end lines are no faults.
+/// Unusual framing of lines is not a fault.
 #[test]
-fn frames_come_in_all_forms() {
+fn unusual_framing_is_accepted() {
     let text = "Ein Wörtchen – «naïve» 🦀, done.";
     let forms: [(&str, Form); 7] = [
         ("split UTF-8", |reply| reply.chunks(Chunks::Bytes(1))),
@@ -415,7 +414,7 @@ fn frames_come_in_all_forms() {
 }
 
 #[test]
-fn nobody_listens() {
+fn no_server_is_listening() {
     for (protocol, advice) in [
         (Protocol::Ollama, "is `ollama serve` running?"),
         (Protocol::OpenAi, "no server listens at that address"),
@@ -435,7 +434,7 @@ fn nobody_listens() {
 
 #[test]
 fn the_server_goes_away_in_the_middle_of_a_run() {
-    // The listener is gone after two calls: the third meets a closed port.
+    // The listener closes after two calls, so the third one finds a closed port.
     each(
         &BOTH,
         |protocol| format!("{protocol:?}"),
@@ -464,7 +463,7 @@ fn a_name_that_does_not_exist() {
 }
 
 #[test]
-fn tls_that_is_none() {
+fn a_server_without_tls() {
     let server = usual_server();
     for protocol in BOTH {
         with_address(&server.url().replace("http:", "https:"), protocol)
@@ -479,9 +478,9 @@ fn tls_that_is_none() {
     assert_eq!(server.calls(), 0);
 }
 
-/// The file that should make TLS work is named where it cannot.
+/// A missing certificate file is named.
 #[test]
-fn certificates_that_are_not_there_are_named() {
+fn missing_certificates_are_named() {
     let server = usual_server();
     with_address(&server.url().replace("http:", "https:"), Protocol::OpenAi)
         .env("SSL_CERT_FILE", "/nowhere/ca.pem")
@@ -492,7 +491,7 @@ fn certificates_that_are_not_there_are_named() {
 }
 
 #[test]
-fn a_proxy_that_fails_is_named_without_its_password() {
+fn a_failing_proxy_is_named_without_its_password() {
     with_address("https://somewhere.example/v1", Protocol::OpenAi)
         .env("HTTPS_PROXY", "http://me:secret@127.0.0.1:1")
         .args(["draft", "Write a line.", "--retries", "0"])
@@ -503,9 +502,9 @@ fn a_proxy_that_fails_is_named_without_its_password() {
         .run();
 }
 
-/// A call that goes on and on is ended by its limit, retries included.
+/// A call that never ends is stopped by its limit, including retries.
 #[test]
-fn a_call_has_a_limit_in_all() {
+fn a_call_has_a_total_time_limit() {
     let server =
         crate::plan::answering([Reply::pieces(&["word "; 400]).wait(Duration::from_millis(20))]);
     let ran = draft(&server, Protocol::Ollama)

@@ -1,4 +1,4 @@
-//! Replies that are not the draft alone: what can be cleaned is cleaned, the rest never wins.
+//! Replies with more than the draft: some are cleaned, the others rejected.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn draft(prompt: &str, script: &[String]) -> Test {
 }
 
 #[test]
-fn talk_and_a_fence_around_everything_are_taken_away() {
+fn boilerplate_and_an_outer_fence_are_removed() {
     let text = "fn main() {\n    run();\n}";
     let said = format!(
         "Certainly! Here is the function:\n\n```rust\n{text}\n```\n\nLet me know if you'd like any tweaks."
@@ -64,7 +64,7 @@ fn talk_and_a_fence_around_everything_are_taken_away() {
 }
 
 #[test]
-fn what_the_task_asks_for_stays() {
+fn a_requested_fence_is_kept() {
     let fenced = "```rust\nfn main() {}\n```";
     draft(
         "Write a function in a fenced code block.",
@@ -79,7 +79,7 @@ fn what_the_task_asks_for_stays() {
 }
 
 #[test]
-fn a_reply_that_is_no_draft_is_fed_back_once_and_never_wins() {
+fn a_rejected_reply_is_fed_back_once_and_never_selected() {
     let houses: Vec<String> = (0..20)
         .map(|n| format!("House number {n} lost its door{n}."))
         .collect();

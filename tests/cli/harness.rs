@@ -1,5 +1,5 @@
-//! A run of the program in a world of its own: its own home, its own directory, an environment with
-//! nothing in it that the test did not put there, no terminal, no network but loopback.
+//! Runs the program in an isolated world: its own home and directory, an environment that contains only what
+//! the test sets, no terminal, and no network except loopback.
 //!
 //! ```ignore
 //! Test::new()
@@ -11,8 +11,8 @@
 //!     .run();
 //! ```
 //!
-//! Whatever a test asks for, some things must never happen: a panic, a run that does not end, a key in
-//! anything that is printed or kept, an error without a message, an answer beside an error of ours.
+//! Every run is also checked for what must never happen: a panic, a run that does not end, a leaked key, an
+//! error without a message, output on stdout next to a usage error.
 
 #[cfg(unix)]
 pub(crate) mod pty;
@@ -31,13 +31,13 @@ use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A key that nobody else has: wherever it turns up, it was leaked.
+/// A unique key: wherever it appears, it was leaked.
 pub(crate) const KEY: &str = "sk-reflect-test-7f3a9c5e1b2d4860";
 
-/// The longest that a run may take. Far more than any should.
+/// The time limit of a run, far longer than any run needs.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A directory of a test, with the files that the test itself put into it.
+/// The directory of a test, with the files that the test wrote.
 #[derive(Clone)]
 struct World {
     root: Arc<TempDir>,
@@ -60,7 +60,7 @@ impl World {
             ("USERPROFILE", home.clone().into_os_string()),
             ("APPDATA", home.join("appdata").into_os_string()),
             ("LOCALAPPDATA", home.join("appdata").into_os_string()),
-            // Nothing listens at this port: it takes a privileged process of long ago to do so.
+            // An unused privileged port, so no server listens there.
             ("OLLAMA_HOST", "127.0.0.1:1".into()),
             ("COLUMNS", "100".into()),
             ("TZ", "UTC".into()),
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// The text, with all that differs from run to run replaced: directories, ports, ids, times.
+    /// Replaces everything that differs between runs: directories, ports, ids, times.
     fn plain(&self, text: &str) -> String {
         let root = self.root.path();
         let mut text = text.to_owned();
@@ -118,23 +118,23 @@ impl World {
 }
 
 enum Input {
-    /// At its end from the beginning.
+    /// At its end from the start.
     Nothing,
     Text(Vec<u8>),
-    /// A pipe to which nobody writes, and which nobody closes.
+    /// A pipe that nobody writes to or closes.
     Silence,
 }
 
 enum Reader {
     /// Reads everything.
     There,
-    /// Goes away before anything is written.
+    /// Closes before anything is written.
     Gone,
-    /// A file that takes nothing.
+    /// A file that accepts no data.
     Full,
 }
 
-/// A run to be made, and what is expected of it. Exit code 0 if nothing else is said.
+/// A run to make and its expected result. The default exit code is 0.
 #[must_use = "a test that is not run tests nothing"]
 pub(crate) struct Test {
     world: World,
@@ -149,7 +149,7 @@ pub(crate) struct Test {
     stderr_has: Vec<String>,
     stderr_lacks: Vec<String>,
     uid: Option<u32>,
-    /// Whether what is wrong is the answer, and stands on standard output.
+    /// Whether errors are the output of the command, on stdout.
     reports: bool,
 }
 
@@ -176,14 +176,14 @@ impl Test {
         }
     }
 
-    /// Runs another program in this world, such as a shell that runs ours.
+    /// Runs another program in this world, such as a shell that runs `reflect`.
     #[cfg(unix)]
     pub(crate) fn program(mut self, program: &str) -> Self {
         self.program = PathBuf::from(program);
         self
     }
 
-    /// Starts the program with these arguments from a shell that runs this first.
+    /// Starts the program with these arguments from a shell that first runs this code.
     #[cfg(unix)]
     pub(crate) fn through_shell(mut self, first: &str) -> Self {
         let program = std::mem::replace(&mut self.program, "sh".into());
@@ -214,7 +214,7 @@ impl Test {
         self
     }
 
-    /// Writes a file into the directory that the program runs in; `../home/x` is in its home.
+    /// Writes a file into the program's working directory; `../home/x` is in its home.
     pub(crate) fn file(mut self, name: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.world.path(name);
         let folder = path.parent().expect("a folder");
@@ -231,7 +231,7 @@ impl Test {
         self
     }
 
-    /// A file or folder where the program runs.
+    /// Returns the path of a file or folder in the working directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.world.path(name)
     }
@@ -246,20 +246,20 @@ impl Test {
         self
     }
 
-    /// Nobody reads standard output.
+    /// Closes the reading end of stdout.
     pub(crate) fn closed_stdout(mut self) -> Self {
         self.reader = Reader::Gone;
         self
     }
 
-    /// Standard output is a full disk.
+    /// Makes stdout a full disk.
     #[cfg(target_os = "linux")]
     pub(crate) fn full_stdout(mut self) -> Self {
         self.reader = Reader::Full;
         self
     }
 
-    /// Runs as somebody whom permissions hold back: root may read and write everything.
+    /// Runs as an unprivileged user, because root ignores permissions.
     #[cfg(unix)]
     pub(crate) fn ordinary_user(mut self) -> Self {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -268,7 +268,7 @@ impl Test {
         if fs::metadata(root).expect("a directory").uid() != 0 {
             return self;
         }
-        // The program may be where only root can go.
+        // The program may be in a folder that only root can read.
         let program = root.join("reflect");
         fs::copy(&self.program, &program).expect("a copy");
         self.world.own.push(program.clone());
@@ -281,7 +281,7 @@ impl Test {
         self
     }
 
-    /// What is wrong is what the command is asked for: it stands on standard output.
+    /// Errors are the output of this command, on stdout.
     pub(crate) fn reports(mut self) -> Self {
         self.reports = true;
         self
@@ -292,13 +292,13 @@ impl Test {
         self
     }
 
-    /// The exact bytes.
+    /// Expects exactly this output.
     pub(crate) fn stdout(mut self, text: &str) -> Self {
         self.stdout = Some(text.to_owned());
         self
     }
 
-    /// The exact bytes.
+    /// Expects exactly this output.
     pub(crate) fn stderr(mut self, text: &str) -> Self {
         self.stderr = Some(text.to_owned());
         self
@@ -357,7 +357,7 @@ impl Test {
         let silence = match (std::mem::replace(&mut self.input, Input::Nothing), stdin) {
             (Input::Text(text), Some(mut stdin)) => {
                 thread::spawn(move || {
-                    // The program may end before it has read all of it.
+                    // The program may exit before it has read all of it.
                     let _ = stdin.write_all(&text);
                 });
                 None
@@ -393,7 +393,7 @@ fn read_all(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// A run under way.
+/// A run in progress.
 #[must_use = "a test that is not finished checks nothing"]
 pub(crate) struct Running {
     test: Test,
@@ -408,15 +408,15 @@ impl Running {
     /// Sends a signal, by its name without `SIG`.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
-        // The shell's own `kill` is there wherever a shell is.
+        // Every shell has a built-in `kill`.
         let status = Command::new("sh")
             .args(["-c", &format!("kill -{name} {}", self.child.id())])
             .status()
             .expect("a shell");
-        assert!(status.success(), "the program is gone already");
+        assert!(status.success(), "the program has already exited");
     }
 
-    /// As [`Self::signal`], but the program may be gone.
+    /// Like [`Self::signal`], but the program may have exited.
     #[cfg(unix)]
     pub(crate) fn try_signal(&self, name: &str) {
         let _ = Command::new("sh")
@@ -427,8 +427,7 @@ impl Running {
             .status();
     }
 
-    /// Ends the program from outside after a time, without a word to it, and checks what it has said
-    /// until then. Its exit code says nothing.
+    /// Kills the program after a time, and checks its output until then, but not its exit code.
     #[track_caller]
     pub(crate) fn kill_after(mut self, time: Duration) {
         thread::sleep(time);
@@ -440,7 +439,7 @@ impl Running {
         }
     }
 
-    /// Ends the program at once, without a word to it. Checks nothing; what was printed until then is there.
+    /// Kills the program immediately. Checks nothing; the output until then is available.
     #[track_caller]
     pub(crate) fn kill(mut self) -> Ran {
         let _ = self.child.kill();
@@ -493,7 +492,7 @@ impl Running {
     }
 }
 
-/// A run that is over.
+/// A completed run.
 pub(crate) struct Ran {
     code: Option<i32>,
     pub(crate) stdout: String,
@@ -526,7 +525,7 @@ impl Ran {
         for part in &test.stderr_lacks {
             assert!(!stderr.contains(part), "stderr has {part:?}{all}");
         }
-        assert!(!stderr.contains("panicked at"), "a panic{all}");
+        assert!(!stderr.contains("panicked at"), "it panicked{all}");
         let colours = test
             .args
             .iter()
@@ -536,20 +535,20 @@ impl Ran {
             "colours without a terminal{all}"
         );
         if test.code != 0 && !test.reports {
-            assert!(!stderr.is_empty(), "a failure without a word{all}");
+            assert!(!stderr.is_empty(), "a failure without a message{all}");
         }
         if [1, 2].contains(&test.code) && !stdout.starts_with('{') && !test.reports {
-            assert_eq!(stdout, "", "an answer beside an error{all}");
+            assert_eq!(stdout, "", "output next to an error{all}");
         }
         for text in [stdout, stderr] {
-            assert!(!text.contains(KEY), "the key is shown{all}");
+            assert!(!text.contains(KEY), "the key was printed{all}");
         }
         if let Some(file) = self.leak() {
             panic!("the key is in {}{all}", file.display());
         }
     }
 
-    /// A file with the key in it that the test did not write.
+    /// Returns a file with the key in it that the test did not write.
     fn leak(&self) -> Option<PathBuf> {
         let root = self.world.root.path().canonicalize().ok()?;
         let mut folders = vec![root];
@@ -571,29 +570,29 @@ impl Ran {
         None
     }
 
-    /// Another run in the same world, after this one.
+    /// Prepares another run in the same world.
     pub(crate) fn then<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Test {
         Test::within(self.world.clone()).args(args)
     }
 
-    /// A file or folder where the program ran.
+    /// Returns the path of a file or folder in the working directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.world.path(name)
     }
 
-    /// What a file holds that is where the program ran.
+    /// Reads a file in the working directory.
     #[track_caller]
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("a file")
     }
 
-    /// What is on standard output, as one JSON value.
+    /// Parses stdout as one JSON value.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).expect("JSON on standard output")
     }
 
-    /// What is on standard output, a JSON value a line.
+    /// Parses stdout as JSON Lines.
     #[track_caller]
     pub(crate) fn lines(&self) -> Vec<Value> {
         assert!(self.stdout.ends_with('\n'), "{:?}", self.stdout);
@@ -603,7 +602,7 @@ impl Ran {
             .collect()
     }
 
-    /// What the run log holds of the last run.
+    /// Returns the last run from the run log.
     #[track_caller]
     pub(crate) fn history(&self) -> Value {
         self.then(["history", "show", "last", "--format", "json"])
@@ -611,24 +610,24 @@ impl Ran {
             .json()
     }
 
-    /// The drafts of the last run in the run log.
+    /// Returns the drafts of the last run from the run log.
     #[track_caller]
     pub(crate) fn drafts(&self) -> Vec<String> {
         drafts_of(&self.history())
     }
 
-    /// Standard error, with all that differs from run to run replaced.
+    /// Returns stderr, with everything that differs between runs replaced.
     pub(crate) fn said(&self) -> String {
         self.plain(&self.stderr)
     }
 
-    /// The text, with all that differs from run to run replaced: directories, ports, ids, times.
+    /// Replaces everything that differs between runs: directories, ports, ids, times.
     pub(crate) fn plain(&self, text: &str) -> String {
         self.world.plain(text)
     }
 }
 
-/// The drafts of a result.
+/// Returns the drafts of a result.
 #[track_caller]
 pub(crate) fn drafts_of(result: &Value) -> Vec<String> {
     let versions = result["history"]["versions"].as_array();
@@ -643,7 +642,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// Checks many cases at the same time, since most of a case's time is waiting. Names those that fail.
+/// Checks many cases concurrently, because most of the time is spent waiting. Names those that fail.
 #[track_caller]
 pub(crate) fn each<T: Sync>(
     cases: &[T],
@@ -668,14 +667,14 @@ pub(crate) fn each<T: Sync>(
                             .unwrap_or_default();
                         failed
                             .lock()
-                            .expect("no panic while it is held")
+                            .expect("the lock is not poisoned")
                             .push(format!("=== {}: {words}", name(case)));
                     }
                 }
             });
         }
     });
-    let failed = failed.into_inner().expect("no panic while it is held");
+    let failed = failed.into_inner().expect("the lock is not poisoned");
     assert!(
         failed.is_empty(),
         "{} of {} cases fail\n{}",

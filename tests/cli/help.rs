@@ -1,4 +1,4 @@
-//! What the program says about itself.
+//! The program's help, version and manual pages.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn help() {
 fn version() {
     let version = format!("reflect {}", env!("CARGO_PKG_VERSION"));
     Test::new().arg("-V").stdout(&format!("{version}\n")).run();
-    // With the commit, where it is known.
+    // Includes the commit if it is known.
     let ran = Test::new().arg("--version").run();
     let rest = ran.stdout.strip_prefix(&version).map(str::trim_end);
     assert!(
@@ -60,7 +60,7 @@ fn version() {
 }
 
 #[test]
-fn wrong_usage() {
+fn usage_errors() {
     let cases: [(&[&str], &str); 10] = [
         (&[], "Usage: reflect"),
         (&["drafft", "x"], "draft"),
@@ -91,7 +91,7 @@ const SHELLS: [(&str, &str); 5] = [
     ("elvish", "reflect.elv"),
 ];
 
-/// Compares a file of the repository with what the program prints. `REFLECT_UPDATE=1` writes it anew.
+/// Compares a file of the repository with the program's output. `REFLECT_UPDATE=1` regenerates it.
 #[track_caller]
 fn is_up_to_date(name: &str, args: &[&str]) {
     let printed = Test::new().args(args).stderr("").run().stdout;
@@ -100,7 +100,7 @@ fn is_up_to_date(name: &str, args: &[&str]) {
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         std::fs::write(&file, &printed).expect("a file");
     }
-    // Some ways to check a project out change line ends.
+    // A checkout may change line ends.
     let kept = std::fs::read_to_string(&file)
         .unwrap_or_default()
         .replace("\r\n", "\n");
@@ -124,7 +124,7 @@ fn the_reference_is_up_to_date() {
     is_up_to_date("docs/cli.md", &["man", "--markdown"]);
 }
 
-/// Who asks for help on a command is shown how it is used.
+/// The help of every command has examples.
 #[test]
 fn every_command_has_examples() {
     let reference = Test::new().args(["man", "--markdown"]).run().stdout;
@@ -140,7 +140,7 @@ fn every_command_has_examples() {
             section.contains("Examples:\n  "),
             "`{name} --help` has no examples"
         );
-        // A screen, or little more.
+        // One screen, or slightly more.
         let command: Vec<&str> = name.split(' ').skip(1).collect();
         let short = Test::new().args(command).arg("-h").run().stdout;
         let lines = short.lines().count();
@@ -155,7 +155,7 @@ fn every_command_has_examples() {
     }
 }
 
-/// Prose is as wide as the help is, however wide that is: a line ends where the next word does not fit any more.
+/// Prose fills the width of the help: a line ends only where the next word does not fit.
 #[test]
 fn prose_fills_its_lines() {
     let reference = Test::new().args(["man", "--markdown"]).run().stdout;

@@ -1,4 +1,4 @@
-//! `reflect history`: finding runs again, comparing, exporting and removing them.
+//! `reflect history`: finding, comparing, exporting and deleting runs.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::harness::{Ran, Test};
 use crate::plan::{BOTH, FIRST, SECOND, draft, usual_server, with_server};
 use crate::support::server::{Protocol, Reply, Server};
 
-/// A run of two drafts, `The first draft.` and `The second draft.`.
+/// A run with two drafts, `The first draft.` and `The second draft.`.
 fn one_run() -> Ran {
     draft(&usual_server(), Protocol::OpenAi).run()
 }
@@ -19,7 +19,7 @@ fn another(ran: &Ran, prompt: &str) -> Ran {
         .run()
 }
 
-/// The prompts of the runs that are listed.
+/// Returns the prompts of the listed runs.
 #[track_caller]
 fn listed(ran: &Ran, args: &[&str]) -> Vec<String> {
     let args = [&["history", "list", "--json"], args].concat();
@@ -31,7 +31,7 @@ fn listed(ran: &Ran, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn runs_are_found_by_words_and_by_what_is_known_of_them() {
+fn runs_are_found_by_text_and_by_metadata() {
     let ran = one_run();
     another(&ran, "Explain ownership.\nBe brief about zebras.");
     let (one, other) = ("Write a line.", "Explain ownership.");
@@ -110,7 +110,7 @@ fn drafts_are_compared() {
 }
 
 #[test]
-fn a_run_is_exported_in_the_form_that_is_asked_for() {
+fn a_run_is_exported_in_the_requested_format() {
     let ran = one_run();
     let export = |args: &[&str]| ran.then([&["history", "export"], args].concat());
     let markdown = export(&[]).run().stdout;
@@ -127,7 +127,7 @@ fn a_run_is_exported_in_the_form_that_is_asked_for() {
     let page = ran.read("out.html");
     assert!(page.starts_with("<!doctype html>") && page.contains("The second draft."));
     assert_eq!(export(&["--format", "html"]).run().stdout, page);
-    // The flag goes before the name.
+    // The flag overrides the file extension.
     export(&["-o", "out.json", "--format", "md"]).run();
     assert_eq!(ran.read("out.json"), markdown);
     for (file, said) in [
@@ -139,7 +139,7 @@ fn a_run_is_exported_in_the_form_that_is_asked_for() {
 }
 
 #[test]
-fn runs_are_taken_out() {
+fn runs_are_deleted() {
     let ran = one_run();
     for prompt in ["Two.", "Three.", "Four."] {
         another(&ran, prompt);
@@ -147,7 +147,7 @@ fn runs_are_taken_out() {
     let rm = |args: &[&str]| ran.then([&["history", "rm"], args].concat());
     rm(&["last"]).stdout("").stderr("deleted 1 run\n").run();
     assert_eq!(listed(&ran, &[]), ["Three.", "Two.", "Write a line."]);
-    // One that is not there: nothing happens.
+    // If one run does not exist, nothing is deleted.
     rm(&["last", "ffffffff"])
         .code(2)
         .stderr_has("no run `ffffffff`")
@@ -177,19 +177,19 @@ fn runs_are_taken_out() {
 }
 
 #[test]
-fn the_log_is_where_it_is_said_to_be() {
+fn the_log_is_at_the_printed_path() {
     let ran = one_run();
     let path = ran.then(["history", "path"]).stderr("").run().stdout;
     assert!(fs::metadata(path.trim_end()).expect("a file").is_file());
     let none = Test::new().args(["history", "path"]).run();
     assert!(
         fs::metadata(none.stdout.trim_end()).is_err(),
-        "nothing is made"
+        "no file is created"
     );
 }
 
 #[test]
-fn old_runs_go_where_the_settings_say_so() {
+fn old_runs_are_deleted_according_to_the_settings() {
     let ran = one_run();
     another(&ran, "Two.");
     let server = usual_server();
@@ -210,7 +210,7 @@ fn old_runs_go_where_the_settings_say_so() {
         .stderr_has("config.toml:2:13")
         .stderr_has("`history.keep_runs` must be at least 1")
         .run();
-    // What is about to begin is not counted yet.
+    // The run about to start does not count yet.
     config("[history]\nkeep_runs = 1\n", 0).run();
     assert_eq!(listed(&ran, &[]), ["Three.", "Two."]);
 }
@@ -253,7 +253,7 @@ fn the_errors_of_a_correction_and_the_reasons_of_strategies_are_shown() {
 }
 
 #[test]
-fn stats_say_what_the_loop_gained() {
+fn stats_show_the_gain_of_the_loop() {
     let ran = one_run();
     let run = &ran.then(["history", "list", "--json"]).run().json()[0];
     let (first, last) = (run["first_score"].as_f64(), run["score"].as_f64());

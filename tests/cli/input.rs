@@ -1,10 +1,10 @@
-//! The prompt and its context: where they come from, and what cannot be one.
+//! The prompt and its context: their sources, and invalid input.
 
 use crate::harness::Test;
 use crate::plan::{answering, draft, verdict, with_server};
 use crate::support::server::{Protocol, Reply, Server};
 
-/// A server whose model is content at once.
+/// Starts a server whose first draft passes.
 fn content() -> Server {
     answering([Reply::text("A line."), Reply::text(&verdict(5).to_string())])
 }
@@ -15,7 +15,7 @@ fn run(server: &Server, args: &[&str]) -> Test {
         .args(args)
 }
 
-/// What the first call was asked.
+/// Returns the prompt of the first call.
 fn asked(server: &Server) -> String {
     server.chats().first().expect("a call").prompt()
 }
@@ -38,12 +38,12 @@ fn a_prompt_comes_from_the_argument_a_file_or_standard_input() {
         run.stdout("A line.\n").run();
         let prompt = asked(&server);
         assert!(prompt.contains(wanted), "{prompt}");
-        assert!(!prompt.contains("stdin"), "it is no context: {prompt}");
+        assert!(!prompt.contains("stdin"), "it is not context: {prompt}");
     }
 }
 
 #[test]
-fn piped_input_beside_a_prompt_is_context() {
+fn piped_input_next_to_a_prompt_is_context() {
     for args in [&["Sum it up."][..], &["--prompt-file", "p.md"]] {
         let server = content();
         run(&server, args)
@@ -85,13 +85,13 @@ fn files_are_context() {
 }
 
 #[test]
-fn standard_input_can_be_ignored() {
+fn stdin_can_be_ignored() {
     let server = content();
     run(&server, &["Sum it up.", "--ignore-stdin"])
         .stdin("the text of the pipe")
         .run();
     assert!(!asked(&server).contains("the text of the pipe"));
-    // Also where nobody would ever end it: a job started by another program.
+    // Even if it is never closed, as in a job started by another program.
     let server = content();
     run(&server, &["Sum it up.", "--ignore-stdin"])
         .silent_stdin()
@@ -99,9 +99,9 @@ fn standard_input_can_be_ignored() {
         .run();
 }
 
-/// A pipe that nobody closes is waited for, and that is said.
+/// A message explains the wait for an open pipe.
 #[test]
-fn silence_on_standard_input_is_explained() {
+fn a_silent_stdin_is_explained() {
     let server = Server::start();
     let running = run(&server, &["Sum it up."])
         .silent_stdin()
@@ -112,7 +112,7 @@ fn silence_on_standard_input_is_explained() {
 }
 
 #[test]
-fn no_prompt_is_wrong_usage() {
+fn a_missing_prompt_is_a_usage_error() {
     let cases: [(&[&str], &[u8], &str); 9] = [
         (&[], b"", "no prompt"),
         (&[], b" \n\t\n", "no prompt"),
@@ -140,7 +140,7 @@ fn no_prompt_is_wrong_usage() {
 }
 
 #[test]
-fn a_prompt_in_two_places_is_wrong_usage() {
+fn a_prompt_in_two_places_is_a_usage_error() {
     let server = Server::start();
     run(&server, &["Sum it up.", "--prompt-file", "p.md"])
         .file("p.md", "Sum it up.")
@@ -150,7 +150,7 @@ fn a_prompt_in_two_places_is_wrong_usage() {
 }
 
 #[test]
-fn what_is_no_text_cannot_be_sent() {
+fn input_that_is_not_text_is_rejected() {
     let bytes = b"caf\xe9";
     let cases: [&[&str]; 4] = [
         &[],
@@ -178,7 +178,7 @@ fn what_is_no_text_cannot_be_sent() {
 
 #[cfg(unix)]
 #[test]
-fn an_argument_that_is_no_text_is_wrong_usage() {
+fn an_argument_that_is_not_text_is_a_usage_error() {
     use std::os::unix::ffi::OsStrExt as _;
     let server = Server::start();
     run(&server, &[])
@@ -188,7 +188,7 @@ fn an_argument_that_is_no_text_is_wrong_usage() {
         .run();
 }
 
-/// A prompt that no model takes gets to the server whole; what it says of it is passed on.
+/// A prompt longer than any context window is sent completely, and the server's error is passed on.
 #[test]
 fn ten_megabytes() {
     let line = "All work and no play makes Jack a dull boy.\n";
@@ -204,7 +204,7 @@ fn ten_megabytes() {
 }
 
 #[test]
-fn more_than_any_model_takes_is_not_read_to_its_end() {
+fn input_beyond_the_limit_is_not_read_completely() {
     let server = Server::start();
     run(&server, &["-"])
         .stdin(vec![b'y'; 65 << 20])

@@ -1,4 +1,4 @@
-//! How the judge is asked, what of its words counts, and what is remembered of them.
+//! The judge: its prompts, how its replies are scored, and the verdict cache.
 
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ description = 'It is true.'
 
 const DRAFT: &str = "The pond is old.\nA frog “leaps” into it.\n";
 
-/// A verdict with these steps of the scale.
+/// A verdict with these scale steps.
 fn verdict(steps: &[(&str, u8)]) -> Value {
     let scores: Map<String, Value> = steps
         .iter()
@@ -34,7 +34,7 @@ fn verdict(steps: &[(&str, u8)]) -> Value {
     json!({ "scores": scores, "issues": [], "confidence": 0.8 })
 }
 
-/// A verdict with one step for all criteria that a call asks about.
+/// A verdict with the same step for all criteria in the request.
 fn step(request: &Recorded, step: u8) -> Reply {
     let prompt = request.prompt();
     let asked = prompt
@@ -49,7 +49,7 @@ fn step(request: &Recorded, step: u8) -> Reply {
     Reply::text(&verdict(&steps).to_string())
 }
 
-/// `reflect evaluate` of the draft, against a server.
+/// Runs `reflect evaluate` on the draft, with a server.
 fn evaluate(server: &Server, protocol: Protocol, criteria: &str) -> Test {
     with_server(server, protocol)
         .args(["evaluate", "draft.txt", "-c", "c.toml", "--format", "json"])
@@ -57,7 +57,7 @@ fn evaluate(server: &Server, protocol: Protocol, criteria: &str) -> Test {
         .file("draft.txt", DRAFT)
 }
 
-/// The same, against a script.
+/// Runs `reflect evaluate` on the draft, with a script.
 fn scripted(criteria: &str, script: &str) -> Test {
     Test::new()
         .args(["evaluate", "draft.txt", "-c", "c.toml"])
@@ -76,7 +76,7 @@ fn scores(ran: &Ran) -> Value {
 }
 
 #[test]
-fn the_same_draft_is_not_judged_twice() {
+fn a_draft_is_not_judged_twice() {
     each(
         &BOTH,
         |p| format!("{p:?}"),
@@ -92,7 +92,7 @@ fn the_same_draft_is_not_judged_twice() {
             );
             let args = ["evaluate", "draft.txt", "-c", "c.toml"];
             let again = first.then(args).run();
-            assert_eq!(server.calls(), 1, "the verdict is remembered");
+            assert_eq!(server.calls(), 1, "the verdict is cached");
             assert!(
                 again.stdout.contains("0.85  As it reads. (cached)"),
                 "{}",
@@ -103,7 +103,7 @@ fn the_same_draft_is_not_judged_twice() {
             assert_eq!(json["total_llm_calls"], 0);
             let said = again.then(args).args(["--format", "markdown"]).run().stdout;
             assert!(said.contains("| As it reads. (cached) |"), "{said}");
-            // Asked for, or for another text, task or file of criteria: anew.
+            // `--no-cache` or another text, task or criteria file needs a new verdict.
             first.then(args).arg("--no-cache").run();
             assert_eq!(server.calls(), 2);
             first.then(args).args(["--prompt", "A haiku."]).run();
@@ -120,7 +120,7 @@ fn the_same_draft_is_not_judged_twice() {
 }
 
 #[test]
-fn without_a_log_nothing_is_kept() {
+fn without_a_log_no_verdict_is_cached() {
     let script = reply(&verdict(&[("clear", 4), ("true", 4)]));
     let once = format!("judge.confirm = 0.0\n{TWO}");
     let ran = scripted(&once, &script).arg("--no-log").run();
@@ -132,7 +132,7 @@ fn without_a_log_nothing_is_kept() {
         "--provider",
         "scripted:judge.toml",
     ];
-    // The script begins anew with each run of the program.
+    // The script restarts with each run of the program.
     let ran = ran.then(again).run();
     assert!(!ran.stdout.contains("cached"), "{}", ran.stdout);
     let ran = ran.then(again).run();
@@ -140,7 +140,7 @@ fn without_a_log_nothing_is_kept() {
 }
 
 #[test]
-fn a_verdict_that_cannot_be_read_is_not_remembered() {
+fn an_unparseable_verdict_is_not_cached() {
     let script = |text: &str| format!("[[reply]]\ntext = '''{text}'''\ntimes = 0\n");
     let ran = scripted(TWO, &script("Hm."))
         .code(6)
@@ -159,7 +159,7 @@ fn a_verdict_that_cannot_be_read_is_not_remembered() {
     .run();
 }
 
-/// An inner object, or the better one of two, is not taken for the verdict, whoever reads it.
+/// An inner object, or the better one of two, does not count as the verdict.
 #[test]
 fn a_broken_or_contradictory_verdict_does_not_pass() {
     let entry = r#"{"reason": "ok", "score": 5}"#;
@@ -195,13 +195,13 @@ fn a_broken_or_contradictory_verdict_does_not_pass() {
     ] {
         judged(&script(broken)).code(6).run();
     }
-    // A trailing comma loses nothing, and takes no second call.
+    // A trailing comma is tolerated without a second call.
     let ran = judged("[[reply]]\ntext = '{\"valid\": true, \"score\": 0.9,}'\n").run();
     assert!(ran.stdout.contains("valid, score 0.90"), "{}", ran.stdout);
 }
 
 #[test]
-fn separate_calls_share_all_that_stands_before_their_task() {
+fn separate_calls_share_the_prompt_prefix() {
     let server = Server::start();
     server.on(Purpose::Judge, |request| step(request, 5));
     let ran = evaluate(&server, Protocol::Ollama, TWO)
@@ -225,7 +225,7 @@ fn separate_calls_share_all_that_stands_before_their_task() {
 }
 
 #[test]
-fn flags_go_before_the_criteria_and_these_before_the_configuration() {
+fn flags_override_criteria_and_these_override_the_configuration() {
     let calls = |criteria: &str, config: &str, args: &[&str]| {
         let server = Server::start();
         server.on(Purpose::Judge, |request| step(request, 5));
@@ -274,7 +274,7 @@ fn samples_have_a_median_and_a_spread() {
     assert_eq!(json["evaluation"]["spread"], 0.35);
 }
 
-/// The tokens of a verdict on one criterion, with two steps that are equally likely.
+/// The tokens of a verdict on one criterion with two equally likely steps.
 fn wavering() -> Reply {
     let top = |text: &str, share: f64| json!({ "token": text, "logprob": share.ln() });
     let step = json!({
@@ -305,7 +305,7 @@ fn the_expected_score_is_weighted_by_probabilities() {
             assert_eq!(server.calls(), 1);
         },
     );
-    // A server without probabilities: that is said once, and some verdicts are taken instead.
+    // If the server has no log-probabilities, this is reported once, and several verdicts are used instead.
     let server = Server::start();
     server.on(Purpose::Judge, |request| step(request, 4));
     let ran = evaluate(&server, Protocol::Ollama, TWO)
@@ -318,7 +318,7 @@ fn the_expected_score_is_weighted_by_probabilities() {
 }
 
 #[test]
-fn checks_are_counted_and_own_prompts_and_anchors_are_shown() {
+fn checks_are_counted_and_custom_prompts_and_anchors_are_shown() {
     let criteria = "\
 [[criteria]]
 name = 'form'
@@ -360,9 +360,9 @@ scale = [0, 10]
     assert!(own.contains("from 0 (worst) to 10 (best)"), "{own}");
 }
 
-/// Two forms contradict each other: a prompt that states its own JSON gets no other.
+/// Two output formats would contradict each other, so a prompt that specifies JSON gets no other format.
 #[test]
-fn a_prompt_with_its_own_form_gets_no_second_one() {
+fn a_prompt_with_its_own_output_format_gets_no_other() {
     let own = |prompt: &str| {
         format!("[[criteria]]\nname = 'clear'\nscale = [0, 1]\nprompt = {prompt:?}\n")
     };
@@ -395,7 +395,7 @@ fn a_prompt_with_its_own_form_gets_no_second_one() {
 }
 
 #[test]
-fn a_draft_that_gives_orders_stays_a_draft() {
+fn instructions_in_a_draft_are_quoted_as_data() {
     let server = Server::start();
     server.on(Purpose::Judge, |request| step(request, 1));
     let order =
@@ -418,7 +418,7 @@ fn a_draft_that_gives_orders_stays_a_draft() {
 }
 
 #[test]
-fn what_is_quoted_must_be_in_the_draft() {
+fn quotes_must_occur_in_the_draft() {
     let issue = |quote: &str, description: &str| {
         json!({ "type": "incorrect", "severity": "minor", "criterion": "true", "quote": quote,
             "description": description, "suggested_fix": "Fix it." })
@@ -457,7 +457,7 @@ fn what_is_quoted_must_be_in_the_draft() {
 }
 
 #[test]
-fn a_judge_that_cannot_tell_good_from_bad_is_reported_and_counts_less() {
+fn an_indiscriminate_judge_is_reported_and_counts_less() {
     let criteria = format!(
         "{TWO}[[criteria]]\nname = 'length'\nevaluator = 'length'\nmax = 4\nthreshold = 0.1\nweight = 2\n\
          [judge]\nprobe = true\n[probe]\ngood = 'GOOD'\nbad = 'BAD'\n"
@@ -469,7 +469,7 @@ fn a_judge_that_cannot_tell_good_from_bad_is_reported_and_counts_less() {
         .stderr_has("do not trust the judge openai:test: it is blind")
         .run();
     let json = ran.json();
-    // Nine words where four are allowed, with three quarters of the weight.
+    // Nine words instead of at most four, with three quarters of the weight.
     let length = json["evaluation"]["criteria_scores"]["length"]
         .as_f64()
         .expect("a score");
@@ -484,7 +484,7 @@ fn a_judge_that_cannot_tell_good_from_bad_is_reported_and_counts_less() {
         "{json}"
     );
     assert_eq!(blind.calls(), 3);
-    // What came of it is kept: the next run asks about its own draft only, and warns again.
+    // The result of the probe is cached: the next run only judges its own draft, and warns again.
     ran.then(["evaluate", "draft.txt", "-c", "c.toml"])
         .file("draft.txt", "Another one.")
         .stderr_has("it is blind")
@@ -509,7 +509,7 @@ fn a_criterion_may_name_its_own_judge() {
         "description = 'It is true.'\nmodel = 'strict'",
     );
     let ran = scripted(&criteria, &reply(&verdict(&[("clear", 5)])))
-        // A script is the user's to name.
+        // Only the user may name a script.
         .file(USER, "[aliases]\nstrict = 'scripted:strict.toml'\n")
         .file("strict.toml", reply(&verdict(&[("true", 2)])))
         .args(["--format", "json"])
@@ -520,7 +520,7 @@ fn a_criterion_may_name_its_own_judge() {
 }
 
 #[test]
-fn the_judge_is_asked_always_if_that_is_wanted() {
+fn the_judge_can_be_called_for_every_draft() {
     let criteria = format!(
         "{TWO}[[criteria]]\nname = 'length'\nevaluator = 'length'\nmax = 1\nrequired = true\n"
     );
@@ -541,7 +541,7 @@ fn the_judge_is_asked_always_if_that_is_wanted() {
 }
 
 #[test]
-fn wrong_settings_are_found_before_anybody_is_asked() {
+fn invalid_settings_are_rejected_before_any_call() {
     for (criteria, args, said) in [
         ("judge.samples = 17\n", &[][..], "c.toml:1:17"),
         ("judge.mode = 'apart'\n", &[], "unknown value `apart`"),

@@ -1,10 +1,10 @@
-//! The program from outside: what it reads, prints, keeps and returns, in a world of its own, against a
+//! Black-box tests of the program: what it reads, prints, stores and returns, in an isolated world with a
 //! scripted server.
 
 #[expect(
     dead_code,
     unreachable_pub,
-    reason = "each test program uses another part of it"
+    reason = "each test program uses a different part of it"
 )]
 #[path = "../support/mod.rs"]
 mod support;

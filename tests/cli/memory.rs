@@ -1,4 +1,5 @@
-//! `reflect memory`, and `--memory`: learning from runs, telling the next one, and measuring whether that helped.
+//! `reflect memory` and `--memory`: learning from runs, using memories in the next one, and measuring whether
+//! they helped.
 
 use serde_json::{Value, json};
 
@@ -6,12 +7,12 @@ use crate::harness::{Ran, Test};
 use crate::plan::{FIRST, answering, draft, usual_server, verdict};
 use crate::support::server::{Protocol, Reply, Server};
 
-/// A server for a run of one draft with this verdict.
+/// Starts a server for a run of one draft with this verdict.
 fn judging(step: u8) -> Server {
     answering([Reply::text(FIRST), Reply::text(&verdict(step).to_string())])
 }
 
-/// Another run of one draft in the same world; its prompts to the writer and to the judge.
+/// Prepares another run of one draft in the same world.
 fn run_again(ran: &Ran, server: &Server, args: &[&str]) -> Test {
     ran.then(["draft", "Write a line.", "-c", "criteria.toml"])
         .args(["-n", "1", "--no-cache"])
@@ -19,7 +20,7 @@ fn run_again(ran: &Ran, server: &Server, args: &[&str]) -> Test {
         .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
 }
 
-/// Three runs that all fail in the same way.
+/// Three runs that fail in the same way.
 fn failing_runs() -> Ran {
     let ran = draft(&judging(2), Protocol::OpenAi)
         .args(["-n", "1", "--no-cache"])
@@ -31,14 +32,14 @@ fn failing_runs() -> Ran {
     ran
 }
 
-/// What `memory list --json` says.
+/// Returns the output of `memory list --json`.
 pub(crate) fn listed(ran: &Ran, args: &[&str]) -> Vec<Value> {
     let args = [&["memory", "list", "--json"], args].concat();
     let all = ran.then(args).run().json();
     all.as_array().expect("a list").clone()
 }
 
-/// Keeps an insight for texts of the usual criteria.
+/// Adds an insight for texts of the usual criteria.
 fn remember_brevity(ran: &Ran) {
     ran.then([
         "memory",
@@ -51,7 +52,7 @@ fn remember_brevity(ran: &Ran) {
     .run();
 }
 
-/// The strength of the entry with this number.
+/// Returns the strength of the entry with this id.
 fn strength(ran: &Ran, id: u64) -> f64 {
     let all = listed(ran, &[]);
     let found = all.iter().find(|it| it["id"] == id).expect("the entry");
@@ -59,7 +60,7 @@ fn strength(ran: &Ran, id: u64) -> f64 {
 }
 
 #[test]
-fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() {
+fn lessons_of_failing_runs_reach_the_next_writer_and_are_measured() {
     let ran = failing_runs();
     let learned = ran
         .then(["memory", "learn"])
@@ -70,7 +71,7 @@ fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() 
         "{}",
         learned.stdout
     );
-    // Once more teaches nothing new.
+    // Learning again finds nothing new.
     ran.then(["memory", "learn"])
         .stdout("")
         .stderr("3 runs: 0 new, 0 updated, 2 unchanged\n")
@@ -80,7 +81,7 @@ fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() 
     assert_eq!(evidence.len(), 3);
     assert_eq!(insights[0]["criteria"], "house");
 
-    // Who does not ask for it is told nothing.
+    // Without `--memory`, the writer receives no memories.
     let server = judging(2);
     run_again(&ran, &server, &[])
         .code(3)
@@ -113,7 +114,7 @@ fn what_failing_runs_teach_is_told_to_the_writer_of_the_next_one_and_measured() 
 }
 
 #[test]
-fn an_insight_that_does_not_help_loses_confidence_until_it_is_not_told_any_more() {
+fn an_unhelpful_insight_loses_confidence_until_it_is_no_longer_used() {
     let ran = failing_runs();
     ran.then(["memory", "learn"]).run();
     let mut before = strength(&ran, 1);
@@ -198,7 +199,7 @@ fn facts_and_procedures_are_evidence_and_procedures_are_counted() {
 }
 
 #[test]
-fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
+fn a_setting_enables_memory_a_flag_disables_it_and_a_dry_run_shows_it() {
     let ran = draft(&usual_server(), Protocol::OpenAi).run();
     remember_brevity(&ran);
     let config = ["--config", "reflect.toml"];
@@ -218,7 +219,7 @@ fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
         "{}",
         dry.stdout
     );
-    // A project's file is other people's.
+    // Project files are untrusted.
     run_again(&ran, &Server::start(), &[])
         .file(".reflect.toml", "memory = true\n")
         .code(2)
@@ -227,7 +228,7 @@ fn a_setting_turns_it_on_a_flag_off_and_a_dry_run_shows_it() {
 }
 
 #[test]
-fn a_revision_is_told_too_and_so_is_a_run_without_a_log() {
+fn revisions_and_runs_without_a_log_use_memory_too() {
     let ran = draft(&usual_server(), Protocol::OpenAi).run();
     remember_brevity(&ran);
     let server = answering([
@@ -258,7 +259,7 @@ fn a_revision_is_told_too_and_so_is_a_run_without_a_log() {
 }
 
 #[test]
-fn a_model_words_what_was_learned_and_need_not_be_good_at_it() {
+fn a_model_words_lessons_and_bad_wordings_are_ignored() {
     let ran = failing_runs();
     let learn = |reply: &str| {
         let server = answering([Reply::text(reply)]);
@@ -282,7 +283,7 @@ fn a_model_words_what_was_learned_and_need_not_be_good_at_it() {
         "{prompt}"
     );
     assert_eq!(listed(&ran, &[])[0]["content"], words);
-    // The rules find the same again, and leave its words.
+    // The rules find the same lessons, and keep the model's wording.
     ran.then(["memory", "learn"])
         .stderr_has("2 unchanged")
         .run();
@@ -290,7 +291,7 @@ fn a_model_words_what_was_learned_and_need_not_be_good_at_it() {
 }
 
 #[test]
-fn memory_is_given_away_and_taken_in() {
+fn memory_is_exported_and_imported() {
     let lines = "{\"kind\":\"fact\",\"content\":\"The port is 8080.\",\"confidence\":0.85}\n\
         {\"kind\":\"procedure\",\"name\":\"Migrate\",\"content\":\"Generate, then push.\",\"successRate\":0.9}\n\
         {\"kind\":\"insight\",\"category\":\"tone\",\"content\":\"Be kind.\",\"confidence\":0.5,\"criteria\":\"blog\"}\n";
@@ -305,7 +306,7 @@ fn memory_is_given_away_and_taken_in() {
         .stdout("")
         .run();
     assert_eq!(ran.read("out.jsonl"), lines);
-    // The same again changes nothing, and a new figure is taken.
+    // Importing the same entry changes nothing, and a new value is applied.
     ran.then(["memory", "import", "-"])
         .stdin(lines.replace("0.85", "0.25"))
         .stderr("0 added, 1 updated\n")
@@ -335,7 +336,7 @@ fn memory_is_given_away_and_taken_in() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
+fn an_invalid_import_shows_its_position_and_adds_nothing() {
     let fine = "{\"content\": \"Fine.\"}\n";
     for (line, said) in [
         (
@@ -388,7 +389,7 @@ fn what_cannot_be_kept_is_said_where_it_is_and_nothing_of_it_is_kept() {
 }
 
 #[test]
-fn what_is_named_twice_is_removed_once() {
+fn an_entry_named_twice_is_removed_once() {
     let ran = Test::new().args(["memory", "add", "fact", "One."]).run();
     ran.then(["memory", "rm", "1", "1"])
         .stderr("deleted 1 entry from memory\n")
@@ -396,7 +397,7 @@ fn what_is_named_twice_is_removed_once() {
 }
 
 #[test]
-fn what_cannot_be_read_can_be_removed_alone_and_with_all_the_rest() {
+fn unreadable_entries_can_be_removed_individually_or_with_all() {
     let ran = Test::new().args(["memory", "add", "fact", "One."]).run();
     ran.then(["memory", "add", "fact", "Two."]).run();
     let path = ran.then(["history", "path"]).run().stdout;
@@ -410,7 +411,7 @@ fn what_cannot_be_read_can_be_removed_alone_and_with_all_the_rest() {
         .code(1)
         .stderr_has("memory rm 1")
         .run();
-    // A number that is not there is said all the same.
+    // A number that does not exist is still reported.
     ran.then(["memory", "rm", "1", "3"])
         .code(2)
         .stderr_has("no entry 3 in memory")
@@ -425,14 +426,14 @@ fn what_cannot_be_read_can_be_removed_alone_and_with_all_the_rest() {
     assert!(listed(&ran, &[]).is_empty());
 }
 
-/// Words that a removed run's judge said are not kept elsewhere.
+/// The words of a deleted run's judge must not remain in memory.
 #[test]
-fn insights_go_with_the_run_whose_words_they_use() {
+fn insights_are_removed_with_the_run_they_quote() {
     let ran = failing_runs();
     ran.then(["memory", "learn"]).run();
     ran.then(["history", "rm", "last"]).run();
     assert!(listed(&ran, &[]).is_empty());
-    // The others teach it again.
+    // The other runs teach it again.
     ran.then(["memory", "learn"])
         .stderr_has("2 runs: 2 new")
         .run();

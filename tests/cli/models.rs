@@ -1,4 +1,4 @@
-//! Which model is used, and which key goes where.
+//! The choice of the model, and which key is sent where.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::harness::{KEY, Test};
 use crate::plan::{CRITERIA, FIRST, answering, usual_server, verdict};
 use crate::support::server::{Fault, Protocol, Purpose, Reply, Server};
 
-/// A world where nobody has chosen anything.
+/// A world without any model settings.
 fn draft() -> Test {
     Test::new().file("criteria.toml", CRITERIA).args([
         "draft",
@@ -17,12 +17,12 @@ fn draft() -> Test {
 }
 
 #[test]
-fn a_running_ollama_is_used_by_itself() {
+fn a_running_ollama_is_used_by_default() {
     let server = usual_server();
     server.models(&[("nomic-embed-text", 2048), ("qwen3:8b", 8192)]);
     draft()
         .env("OLLAMA_HOST", server.url())
-        // A cloud key alone does not make the prompt leave the machine.
+        // A cloud key alone does not send the prompt to the cloud.
         .env("OPENAI_API_KEY", KEY)
         .stdout("The second draft.\n")
         .stderr_has("model: ollama:qwen3:8b, the only model installed (Ollama at http://127.0.0.1:")
@@ -43,9 +43,9 @@ fn a_running_ollama_is_used_by_itself() {
         .run();
 }
 
-/// One context window for the whole run, and nothing is cut off in silence.
+/// One context window for the whole run, and no silent truncation.
 #[test]
-fn ollama_is_asked_with_one_window() {
+fn ollama_gets_the_same_window_in_every_call() {
     let server = usual_server();
     draft().env("OLLAMA_HOST", server.url()).run();
     let windows: Vec<_> = server
@@ -60,15 +60,15 @@ fn ollama_is_asked_with_one_window() {
     );
     for chat in server.chats() {
         assert_eq!(chat.body["truncate"], false);
-        // Ollama would load the model again for it.
+        // Another value would make Ollama reload the model.
         assert_eq!(chat.body["shift"], serde_json::Value::Null);
     }
 }
 
 #[test]
-fn a_cloud_key_is_used_and_that_is_said() {
+fn a_cloud_key_is_used_and_reported() {
     let server = usual_server();
-    // A proxy in the place of the cloud: the provider's own address, over plain HTTP, leads to it.
+    // A proxy in place of the cloud, at the address in the provider's own variable.
     let ran = draft()
         .env("OPENAI_BASE_URL", server.openai_url())
         .env("OPENAI_API_KEY", KEY)
@@ -79,7 +79,7 @@ fn a_cloud_key_is_used_and_that_is_said() {
         ran.stderr
             .contains("choose another with `--model PROVIDER:NAME`")
     );
-    // With nothing but the key. The connection is refused by the proxy; the sentence comes first.
+    // With nothing but the key. The proxy refuses the connection after the message.
     draft()
         .env("OPENAI_API_KEY", KEY)
         .env("HTTPS_PROXY", "http://127.0.0.1:1")
@@ -92,7 +92,7 @@ fn a_cloud_key_is_used_and_that_is_said() {
 }
 
 #[test]
-fn offline_means_this_machine_only() {
+fn offline_allows_only_this_machine() {
     draft()
         .env("OPENAI_API_KEY", KEY)
         .args(["--offline", "-m", "openai:gpt-5-mini"])
@@ -110,7 +110,7 @@ fn offline_means_this_machine_only() {
 
 #[cfg(not(feature = "embedded"))]
 #[test]
-fn with_nothing_at_all_it_is_said_what_to_do() {
+fn without_any_model_the_error_says_what_to_do() {
     draft()
         .code(2)
         .stdout("")
@@ -119,7 +119,7 @@ fn with_nothing_at_all_it_is_said_what_to_do() {
         .run();
 }
 
-/// A key belongs to its provider's address.
+/// A key is sent only to its provider's address.
 #[test]
 fn a_key_goes_to_its_own_server_only() {
     let server = usual_server();
@@ -140,7 +140,7 @@ fn a_key_goes_to_its_own_server_only() {
     for request in server.requests() {
         assert_eq!(request.header("authorization"), None, "{}", request.path);
     }
-    // The one that is meant for an address that was given is sent there.
+    // A key for a custom address is sent there.
     let server = usual_server();
     draft()
         .env("OPENAI_API_KEY", "sk-another-key-0123456789")
@@ -155,7 +155,7 @@ fn a_key_goes_to_its_own_server_only() {
     }
 }
 
-/// A judge at another provider does not get the writer's key.
+/// A judge at another provider does not receive the writer's key.
 #[test]
 fn each_of_two_providers_gets_its_own_key() {
     let writer = answering([Reply::text(FIRST)]);
@@ -176,7 +176,7 @@ fn each_of_two_providers_gets_its_own_key() {
 }
 
 #[test]
-fn a_proxy_is_never_asked_for_this_machine() {
+fn no_proxy_is_used_for_this_machine() {
     for protocol in [Protocol::Ollama, Protocol::OpenAi] {
         let server = usual_server();
         let mut test = crate::plan::draft(&server, protocol).stdout("The second draft.\n");
@@ -237,7 +237,7 @@ fn every_way_to_name_a_model() {
 }
 
 #[test]
-fn what_cannot_be_meant() {
+fn invalid_model_names() {
     let cases: [(&[&str], i32, &[&str]); 6] = [
         (
             &["--provider", "olama"],
@@ -279,7 +279,7 @@ fn what_cannot_be_meant() {
 }
 
 #[test]
-fn a_server_with_many_models_asks_which() {
+fn a_server_with_many_models_needs_a_choice() {
     let server = Server::start();
     server.models(&[("a", 1), ("b", 1)]);
     draft()
@@ -309,7 +309,7 @@ fn a_model_that_ollama_does_not_have() {
         .stderr_has("ollama pull qwen3:88b")
         .stderr_has("`qwen3:8b`")
         .run();
-    // None at all is like no Ollama, unless it is asked for.
+    // An Ollama without models counts as no Ollama, unless it is named.
     let server = Server::start();
     server.models(&[]);
     draft()
@@ -321,7 +321,7 @@ fn a_model_that_ollama_does_not_have() {
         .run();
 }
 
-/// A judge that does not exist is found out before the first draft is paid for.
+/// A missing judge is found before the first draft is paid for.
 #[test]
 fn other_models_are_looked_up_before_the_first_call() {
     let server = usual_server();
@@ -388,10 +388,10 @@ fn models_list() {
         .run();
 }
 
-/// What can be used without anything else is named, though it is not here yet.
+/// The default embedded model is listed even before it is downloaded.
 #[cfg(feature = "embedded")]
 #[test]
-fn the_default_embedded_model_is_listed_before_it_is_fetched() {
+fn the_default_embedded_model_is_listed_before_its_download() {
     let list = || Test::new().args(["models", "list", "--provider", "embedded"]);
     list()
         .stdout("embedded:smollm2-135m-instruct  98 MB, not downloaded\n")
@@ -403,7 +403,7 @@ fn the_default_embedded_model_is_listed_before_it_is_fetched() {
 }
 
 #[test]
-fn a_list_says_which_key_is_missing() {
+fn the_list_names_missing_keys() {
     Test::new()
         .args(["models", "list", "--provider", "groq"])
         .code(4)
@@ -427,7 +427,7 @@ fn a_list_says_which_key_is_missing() {
 }
 
 #[test]
-fn a_named_provider_is_meant_whatever_model_a_lower_layer_sets() {
+fn a_named_provider_overrides_the_model_of_a_lower_layer() {
     let script = "[[reply]]\ntext = \"From the script.\"\n";
     for lower in [
         ("REFLECT_MODEL", "ollama:qwen3"),
@@ -471,9 +471,9 @@ fn a_named_provider_is_meant_whatever_model_a_lower_layer_sets() {
         .run();
 }
 
-/// A server that wants a key and gets none: what is said is which key is not sent there, and what to set.
+/// If a server rejects a call without a key, the message says which key was not sent and what to set.
 #[test]
-fn a_key_that_is_missing_is_named() {
+fn a_missing_key_is_named() {
     let refusing = || {
         let server = Server::start();
         let body = json!({"error": {"message": "no key", "code": "invalid_api_key"}});
@@ -505,7 +505,7 @@ fn a_key_that_is_missing_is_named() {
         .code(4)
         .stderr_has("`api_key_env` of `work` names WORK_KEY, which is not set")
         .run();
-    // The doctor knows as much, and no more.
+    // `doctor` reports the same.
     let ran = Test::new()
         .file(user, &config)
         .args(["doctor", "--no-calls", "-m", "work:test"])
@@ -516,7 +516,7 @@ fn a_key_that_is_missing_is_named() {
         ran.stdout
     );
     assert!(!ran.stdout.contains("none is needed"), "{}", ran.stdout);
-    // One that was sent is another matter.
+    // A key that was sent has another message.
     draft()
         .env("REFLECT_API_KEY", KEY)
         .args(["--base-url", &server.openai_url(), "-m", "test"])

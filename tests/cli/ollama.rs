@@ -1,4 +1,4 @@
-//! Ollama as it really behaves, on recorded answers (`tests/data/ollama`).
+//! Ollama's real behaviour, with recorded responses (`tests/data/ollama`).
 
 use std::net::TcpListener;
 
@@ -6,7 +6,7 @@ use crate::harness::{KEY, Test};
 use crate::plan::{CRITERIA, usual_server};
 use crate::support::server::Server;
 
-/// A list with `big:120b-remote`, which lives on another host, between models that run here.
+/// A list with `big:120b-remote`, which runs on another host, and local models.
 const TAGS: &str = include_str!("../data/ollama/tags-with-remote-model.json");
 
 fn draft(server: &Server) -> Test {
@@ -16,7 +16,7 @@ fn draft(server: &Server) -> Test {
         .args(["draft", "Write a line.", "-c", "criteria.toml"])
 }
 
-/// The recorded list with nothing but the remote model.
+/// Returns the recorded list with only the remote model.
 fn only_remote() -> String {
     let mut tags: serde_json::Value = serde_json::from_str(TAGS).expect("JSON");
     let models = tags["models"].as_array_mut().expect("a list");
@@ -26,7 +26,7 @@ fn only_remote() -> String {
 }
 
 #[test]
-fn a_model_on_another_host_is_never_chosen_by_itself() {
+fn a_model_on_another_host_is_never_chosen_automatically() {
     for args in [&[][..], &["--provider", "ollama"], &["--offline"]] {
         let server = usual_server();
         server.tags(TAGS);
@@ -40,7 +40,7 @@ fn a_model_on_another_host_is_never_chosen_by_itself() {
             "{args:?}"
         );
     }
-    // Ollama has nothing else: then it has none.
+    // With only a remote model, Ollama counts as having none.
     let server = Server::start();
     server.tags(&only_remote());
     draft(&server)
@@ -49,7 +49,7 @@ fn a_model_on_another_host_is_never_chosen_by_itself() {
         .stderr_has("has no models")
         .run();
     assert_eq!(server.calls(), 0);
-    // By its name alone, too: older servers say no more.
+    // Older servers mark remote models only by their name.
     let server = Server::start();
     server.models(&[("gpt-oss:120b-cloud", 8192), ("kimi:cloud", 8192)]);
     draft(&server)
@@ -60,7 +60,7 @@ fn a_model_on_another_host_is_never_chosen_by_itself() {
 }
 
 #[test]
-fn a_model_on_another_host_leaves_the_machine_and_that_is_said() {
+fn a_model_on_another_host_is_reported() {
     let named = ["-m", "ollama:big:120b-remote"];
     let server = usual_server();
     server.tags(TAGS);
@@ -78,7 +78,7 @@ fn a_model_on_another_host_leaves_the_machine_and_that_is_said() {
         .code(2)
         .stderr_has("`ollama:big:120b-remote` runs at http://127.0.0.1:9, which --offline forbids")
         .run();
-    // As a judge, and with a window that the user sets.
+    // As a judge, and with a window set by the user.
     draft(&server)
         .args([
             "-m",
@@ -95,7 +95,7 @@ fn a_model_on_another_host_leaves_the_machine_and_that_is_said() {
         .code(2)
         .stderr_has("runs at ollama.com")
         .run();
-    // Nor for a file that may be somebody else's.
+    // An untrusted file may not name it, either.
     draft(&server)
         .args(["-m", "ollama:smollm2:1t"])
         .file(
@@ -109,7 +109,7 @@ fn a_model_on_another_host_leaves_the_machine_and_that_is_said() {
 }
 
 #[test]
-fn the_doctor_and_the_list_say_where_a_model_runs() {
+fn doctor_and_list_show_where_a_model_runs() {
     let server = usual_server();
     server.tags(TAGS);
     let ran = Test::new()
@@ -134,7 +134,7 @@ fn the_doctor_and_the_list_say_where_a_model_runs() {
     );
 }
 
-/// The recorded list, changed.
+/// Returns the recorded list with a change.
 fn tags(change: impl FnOnce(&mut serde_json::Value)) -> String {
     let mut tags = serde_json::from_str(TAGS).expect("JSON");
     change(&mut tags);
@@ -142,7 +142,7 @@ fn tags(change: impl FnOnce(&mut serde_json::Value)) -> String {
 }
 
 #[test]
-fn without_a_name_a_loaded_model_comes_before_the_newest() {
+fn by_default_a_loaded_model_is_preferred_to_the_newest() {
     let size = |tags: &mut serde_json::Value, name: &str, size: &str| {
         for model in tags["models"].as_array_mut().expect("a list") {
             if model["name"] == name {
@@ -152,7 +152,7 @@ fn without_a_name_a_loaded_model_comes_before_the_newest() {
     };
     let loaded = serde_json::json!([{"name": "smollm2:1t", "context_length": 8192}]);
     for (list, model, why) in [
-        // All are small: the newest that runs here, which the server lists first.
+        // All models are small: the newest local one, which the server lists first.
         (
             TAGS.to_owned(),
             "parrot:latest",
@@ -163,7 +163,7 @@ fn without_a_name_a_loaded_model_comes_before_the_newest() {
             "smollm2:1t",
             "which is loaded",
         ),
-        // Below a billion parameters only where there is nothing larger.
+        // Models below a billion parameters are used only if there is nothing larger.
         (
             tags(|tags| {
                 tags["loaded"] = loaded.clone();
@@ -195,7 +195,7 @@ fn an_ollama_without_models_is_named() {
     of(&["models", "list"])
         .stderr_has("ollama: no models installed; download one, for example with `ollama pull")
         .run();
-    // The weights of the embedded model are not here either.
+    // The weights of the embedded model are not downloaded either.
     of(&["doctor", "--no-calls", "--offline"])
         .reports()
         .code(4)
@@ -205,7 +205,7 @@ fn an_ollama_without_models_is_named() {
 }
 
 #[test]
-fn the_doctor_says_which_ollama_it_is() {
+fn doctor_shows_the_ollama_version() {
     let server = Server::start();
     server.tags(TAGS);
     Test::new()
@@ -216,7 +216,7 @@ fn the_doctor_says_which_ollama_it_is() {
 }
 
 #[test]
-fn what_a_modelfile_brings_along_is_said_by_the_doctor() {
+fn doctor_reports_system_and_messages_of_a_modelfile() {
     let server = Server::start();
     server.tags(&tags(|tags| {
         tags["models"][2]["system"] = "You are a pirate.".into();
@@ -240,9 +240,10 @@ fn a_window_beyond_the_model_is_reported() {
         .run();
 }
 
-/// A model that reasons by itself writes as it likes and judges without; `judge.think` changes that, and makes room.
+/// By default, a reasoning model reasons as a writer but not as a judge. `judge.think` changes that, and
+/// reserves tokens.
 #[test]
-fn how_much_a_judge_reasons_is_a_setting_of_its_own() {
+fn the_judge_has_its_own_reasoning_setting() {
     let run = |model: &str, config: &str| {
         let server = usual_server();
         server.tags(TAGS);
@@ -268,19 +269,19 @@ fn how_much_a_judge_reasons_is_a_setting_of_its_own() {
         (&writes["think"], &judges["think"]),
         (&"high".into(), &true.into())
     );
-    // Reasoning loops at temperature 0, and needs room.
+    // Reasoning loops at temperature 0, and needs more tokens.
     assert!(judges["options"].get("temperature").is_none());
     let long = judges["options"]["num_predict"].as_u64().expect("a limit");
     assert!(long >= short + 4096 || long > 4096, "{short} {long}");
 
-    // A model that cannot reason is not told not to.
+    // `think` is omitted for a model that cannot reason.
     let (_, judges) = run("smollm2:1t", "");
     assert!(judges.get("think").is_none());
 }
 
-/// What is slow is there: the prompt does not go elsewhere for that.
+/// A slow server counts as running: the prompt must not go elsewhere.
 #[test]
-fn an_ollama_that_does_not_answer_is_no_missing_one() {
+fn an_unresponsive_ollama_is_not_skipped() {
     let busy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = busy.local_addr().expect("an address").to_string();
     Test::new()
@@ -304,8 +305,8 @@ fn an_ollama_that_does_not_answer_is_no_missing_one() {
         .run();
 }
 
-/// The main paths against a real server: `OLLAMA_HOST` names it, and `REFLECT_TEST_MODEL` a model that it has (else the
-/// one is used that `reflect` chooses). Any model will do, since only hard checks decide.
+/// The main paths with a real server: `OLLAMA_HOST` names it, and `REFLECT_TEST_MODEL` a model (the default
+/// is the one that `reflect` chooses). Any model works, because only hard checks decide.
 #[test]
 #[ignore = "needs a real Ollama: OLLAMA_HOST=… cargo test --test cli -- --ignored real_ollama"]
 fn the_main_paths_work_with_a_real_ollama() {
@@ -330,7 +331,7 @@ fn the_main_paths_work_with_a_real_ollama() {
     let ran = run(&["draft", "Say hello in a sentence.", "-c", "criteria.toml"]).run();
     assert!(!ran.stdout.trim().is_empty());
     run(&["revise", "draft.txt", "-c", "criteria.toml"]).run();
-    // However harshly it judges.
+    // However strictly it judges.
     let ran = run(&[
         "evaluate",
         "draft.txt",

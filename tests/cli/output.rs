@@ -1,4 +1,4 @@
-//! What is printed, where, and in which form.
+//! The output: what is printed, where, and in which format.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn judged(step: u8) -> Reply {
     Reply::text(&verdict(step).to_string())
 }
 
-/// A server whose drafts are never good enough.
+/// Starts a server whose drafts never pass.
 fn never_content() -> Server {
     let server = Server::start();
     server.on(Purpose::Write, |_| Reply::text(FIRST));
@@ -19,7 +19,7 @@ fn never_content() -> Server {
 }
 
 #[test]
-fn standard_output_is_the_draft_and_nothing_else() {
+fn stdout_contains_only_the_draft() {
     for protocol in BOTH {
         let server = usual_server();
         let ran = draft(&server, protocol).stdout("The second draft.\n").run();
@@ -45,14 +45,14 @@ fn one_final_newline() {
 }
 
 #[test]
-fn quiet_says_nothing() {
+fn quiet_prints_nothing_to_stderr() {
     let server = usual_server();
     draft(&server, Protocol::OpenAi)
         .arg("-q")
         .stdout("The second draft.\n")
         .stderr("")
         .run();
-    // Errors are said all the same.
+    // Errors are still reported.
     let server = usual_server();
     server.fault_at(3, Fault::status(401));
     let ran = draft(&server, Protocol::OpenAi)
@@ -120,7 +120,7 @@ fn exit_zero_is_for_unmet_criteria_and_limits_only() {
         .run();
 }
 
-/// The names, and what kind of value each has (design §6).
+/// Checks the keys of a result, and the types of their values.
 #[track_caller]
 fn check_result(result: &Value) {
     let keys: Vec<&str> = result
@@ -213,12 +213,12 @@ fn json_is_one_object() {
     assert_eq!(result["history"]["versions"][1]["based_on"], 1);
     assert!(ran.stdout.ends_with("}\n"));
     insta::assert_snapshot!("json", ran.plain(&ran.stdout));
-    // The log says the same.
+    // The log contains the same.
     assert_eq!(ran.history(), result);
 }
 
 #[test]
-fn what_is_not_known_is_null() {
+fn unknown_values_are_null() {
     let server = answering([
         Reply::text(FIRST).no_usage(),
         Reply::text(&json!({"scores": {"clear": {"reason": "", "score": 5}}}).to_string())
@@ -261,7 +261,7 @@ fn json_after_failures() {
     assert_eq!(result.get("error"), None);
 }
 
-/// Every line an event, and exactly one `run_end`, which is the last.
+/// Checks that every line is an event, and that the only `run_end` is the last one.
 #[track_caller]
 fn check_events(lines: &[Value], code: u8) {
     let names: Vec<&str> = lines
@@ -290,7 +290,7 @@ fn ndjson_is_the_events() {
     assert_eq!(lines[0]["event"], "run_start");
     assert!(lines.iter().all(|line| line["event"] != "delta"));
     insta::assert_snapshot!("ndjson", ran.plain(&ran.stdout));
-    // The log holds the same events.
+    // The log contains the same events.
     ran.then(["history", "show", "--format", "ndjson"])
         .stdout(&ran.stdout)
         .run();
@@ -310,7 +310,7 @@ fn ndjson_is_the_events() {
 }
 
 #[test]
-fn ndjson_ends_with_run_end_whatever_happens() {
+fn ndjson_always_ends_with_run_end() {
     let events = |server: &Server| draft(server, Protocol::OpenAi).args(["--format", "ndjson"]);
     for call in 1..=4 {
         let server = usual_server();
@@ -324,7 +324,7 @@ fn ndjson_ends_with_run_end_whatever_happens() {
     check_events(&lines, 3);
     let lines = events(&never_content()).arg("--exit-zero").run().lines();
     check_events(&lines, 3);
-    // Also of runs that never began.
+    // Including runs that never started.
     let server = usual_server();
     let failed: [(Test, u8, &str); 5] = [
         (
@@ -332,7 +332,7 @@ fn ndjson_ends_with_run_end_whatever_happens() {
             2,
             "treshold",
         ),
-        // The command line itself cannot be read.
+        // An invalid command line.
         (
             events(&server).args(["--prompt-file", "x"]),
             2,
@@ -373,7 +373,7 @@ fn markdown_is_the_draft_and_the_report() {
 }
 
 #[test]
-fn history_in_words() {
+fn history_as_text() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi).run();
     let shown = ran.then(["history", "show"]).run();
@@ -385,7 +385,7 @@ fn history_in_words() {
 }
 
 #[test]
-fn an_output_file_is_replaced_in_one_step() {
+fn an_output_file_is_replaced_atomically() {
     let server = usual_server();
     let test = draft(&server, Protocol::OpenAi)
         .file("out.md", "old\n")
@@ -405,9 +405,9 @@ fn an_output_file_is_replaced_in_one_step() {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o640);
     }
     let names = std::fs::read_dir(ran.path("")).expect("a folder").count();
-    assert_eq!(names, 2, "nothing temporary is left");
+    assert_eq!(names, 2, "no temporary file is left");
 
-    // A new file is like any other; what is not met is written, too.
+    // A new file has normal permissions. A draft that does not meet the criteria is written, too.
     let ran = draft(&never_content(), Protocol::OpenAi)
         .args(["--output", "folder/new.md"])
         .folder("folder")
@@ -418,7 +418,7 @@ fn an_output_file_is_replaced_in_one_step() {
 }
 
 #[test]
-fn an_output_file_takes_every_format() {
+fn an_output_file_accepts_every_format() {
     for (format, begins) in [("json", "{\n"), ("markdown", SECOND), ("text", SECOND)] {
         let server = usual_server();
         let ran = draft(&server, Protocol::OpenAi)
@@ -429,9 +429,9 @@ fn an_output_file_takes_every_format() {
     }
 }
 
-/// A run without an answer leaves the file as it was.
+/// A run without a draft does not change the file.
 #[test]
-fn without_an_answer_the_file_stays() {
+fn without_a_draft_the_file_is_unchanged() {
     let server = usual_server();
     server.fault_at(1, Fault::status(401));
     let ran = draft(&server, Protocol::OpenAi)
@@ -444,18 +444,18 @@ fn without_an_answer_the_file_stays() {
 
 #[cfg(unix)]
 #[test]
-fn an_output_file_behind_a_link_is_not_cut_off_from_it() {
+fn an_output_file_behind_a_link_keeps_the_link() {
     let server = usual_server();
     let test = draft(&server, Protocol::OpenAi).file("real.md", "old\n");
     std::os::unix::fs::symlink("real.md", test.path("link.md")).expect("a link");
     let ran = test.args(["-o", "link.md"]).run();
     assert_eq!(ran.read("real.md"), "The second draft.\n");
     let link = std::fs::symlink_metadata(ran.path("link.md")).expect("a link");
-    assert!(link.is_symlink(), "the link is still one");
+    assert!(link.is_symlink(), "the link is kept");
 }
 
-/// A device or a pipe is written to, never replaced. (A pipe of the test's own: whoever runs the tests as
-/// root would lose a device if this failed.)
+/// A device or a pipe is opened for writing, never replaced. (The test uses a pipe: if it failed as root, it
+/// would destroy a device.)
 #[cfg(unix)]
 #[test]
 fn an_output_file_may_be_a_pipe() {
@@ -466,7 +466,7 @@ fn an_output_file_may_be_a_pipe() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo").success());
     let running = test.stdout("").spawn();
-    // The run is over before the pipe is opened: only then is there something to read.
+    // The run has ended before the pipe is opened; only then is there data to read.
     let metadata = std::fs::metadata(&pipe).expect("a pipe");
     assert!(metadata.file_type().is_fifo());
     let reader = std::thread::spawn({
@@ -474,13 +474,13 @@ fn an_output_file_may_be_a_pipe() {
         move || std::fs::read_to_string(pipe).expect("text")
     });
     let _ran = running.finish();
-    let metadata = std::fs::metadata(&pipe).expect("it is still there");
+    let metadata = std::fs::metadata(&pipe).expect("the pipe still exists");
     assert!(metadata.file_type().is_fifo(), "it is still a pipe");
     assert_eq!(reader.join().expect("a reader"), "The second draft.\n");
 }
 
 #[test]
-fn a_report_beside_the_answer() {
+fn a_report_in_addition_to_the_draft() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi)
         .args(["--report", "report.md"])
@@ -494,7 +494,7 @@ fn a_report_beside_the_answer() {
         .run();
     check_result(&serde_json::from_str(&ran.read("report.JSON")).expect("JSON"));
     check_events(&ran.lines(), 0);
-    // Also of a run that fails.
+    // Also for a run that fails.
     let server = usual_server();
     server.fault_at(3, Fault::status(401));
     let ran = draft(&server, Protocol::OpenAi)
@@ -519,7 +519,7 @@ fn a_closed_pipe_ends_quietly() {
             .stderr_lacks("error")
             .run();
     }
-    // Nobody reads the events any more: nothing more is spent.
+    // Without a reader of the events, no further calls are made.
     let server = never_content();
     draft(&server, Protocol::OpenAi)
         .args(["--format", "ndjson", "-n", "9", "--plateau-iterations", "9"])
@@ -539,8 +539,8 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
-fn colours_only_where_they_are_asked_for() {
-    // The harness finds any escape in standard error; this makes sure that there could be one.
+fn colours_only_on_request() {
+    // The harness rejects any escape in stderr; this test shows that there could be one.
     let server = usual_server();
     draft(&server, Protocol::OpenAi)
         .args(["--color", "never"])
@@ -549,7 +549,7 @@ fn colours_only_where_they_are_asked_for() {
         .env("NO_COLOR", "1")
         .env("CLICOLOR_FORCE", "1")
         .run();
-    // A wrong file is shown in colours, what it says in none of its own.
+    // An invalid file is shown in colours, without control characters of its own.
     let wrong = |criteria: &str| {
         Test::new()
             .file("criteria.toml", criteria)
@@ -564,7 +564,7 @@ fn colours_only_where_they_are_asked_for() {
     assert_eq!(console::strip_ansi_codes(&coloured), plain);
 }
 
-/// What a model writes may hold control characters: the draft is as it is, the progress is not.
+/// A model's text may contain control characters: the draft is printed unchanged, but the progress is not.
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
     let issue = json!({"scores": {"clear": {"reason": "\u{1b}[2J", "score": 2}}, "issues": [{

@@ -1,4 +1,4 @@
-//! Leave to run code: who gives it, who cannot, and what is shown before.
+//! Permission to run code: who can give it, and what is shown first.
 
 use crate::harness::Test;
 use crate::plan::draft;
@@ -6,7 +6,7 @@ use crate::support::server::{Protocol, Server};
 
 const USER: &str = "../home/.config/reflect/config.toml";
 
-/// A command that is on every system these tests run on.
+/// A command that exists on every system these tests run on.
 const COMMAND: &str = "name = 'c'\n[[criteria]]\nname = 'other'\nevaluator = 'length'\nmin = 1\n\
                        [[criteria]]\nname = 'runs'\nevaluator = 'command'\n\
                        command = ['sh', '-c', 'grep -q \"a b\"', '{draft_file}']\nenv = ['EDITOR']\n";
@@ -15,7 +15,7 @@ fn evaluate() -> Test {
     evaluate_by("set/c.toml")
 }
 
-/// The same by criteria that are elsewhere.
+/// Runs `evaluate` with criteria elsewhere.
 fn evaluate_by(criteria: &str) -> Test {
     Test::new()
         .args(["evaluate", "text.txt", "-c", criteria])
@@ -23,7 +23,7 @@ fn evaluate_by(criteria: &str) -> Test {
         .file("set/c.toml", COMMAND)
 }
 
-/// The config of a user who trusts this path.
+/// The configuration of a user who trusts this path.
 fn trusting(test: Test, path: &str) -> Test {
     let full = test
         .path(path)
@@ -33,7 +33,7 @@ fn trusting(test: Test, path: &str) -> Test {
 }
 
 #[test]
-fn without_leave_nothing_runs_and_what_would_run_is_shown() {
+fn without_permission_nothing_runs_and_the_code_is_shown() {
     let ran = evaluate().code(2).run();
     let said = ran.said();
     for part in [
@@ -49,7 +49,7 @@ fn without_leave_nothing_runs_and_what_would_run_is_shown() {
 
 /// Before the first draft is paid for.
 #[test]
-fn leave_is_asked_for_before_any_model() {
+fn permission_is_checked_before_any_call() {
     let server = Server::start();
     draft(&server, Protocol::OpenAi)
         .file("criteria.toml", COMMAND)
@@ -67,7 +67,7 @@ fn leave_is_asked_for_before_any_model() {
 }
 
 #[test]
-fn events_end_also_where_leave_is_missing() {
+fn events_end_even_without_permission() {
     let ran = evaluate().args(["--format", "ndjson"]).code(2).run();
     let lines = ran.lines();
     assert_eq!(lines.len(), 1);
@@ -76,7 +76,7 @@ fn events_end_also_where_leave_is_missing() {
 }
 
 #[test]
-fn leave_is_given_by_the_flag_or_by_the_user_s_own_config() {
+fn permission_comes_from_the_flag_or_the_users_configuration() {
     evaluate().arg("--allow-exec").run();
     trusting(evaluate(), "set/c.toml").run();
     trusting(evaluate(), "set").run();
@@ -93,14 +93,14 @@ fn leave_is_given_by_the_flag_or_by_the_user_s_own_config() {
 }
 
 #[test]
-fn leave_is_not_given_by_anybody_else() {
-    // Another folder whose name begins the same.
+fn permission_does_not_come_from_anywhere_else() {
+    // Another folder whose name has the same prefix.
     let test = evaluate().folder("se");
     trusting(test, "se")
         .code(2)
         .stderr_has("needs your permission")
         .run();
-    // What is trusted and is not there.
+    // A trusted path that does not exist.
     evaluate()
         .file(USER, "[trust]\nexec = ['/nowhere/at/all']\n")
         .code(2)
@@ -129,7 +129,7 @@ fn leave_is_not_given_by_anybody_else() {
         .run();
 }
 
-/// What counts is where a file is, not by which name it is reached.
+/// The real location of a file counts, not the path used to reach it.
 #[cfg(unix)]
 #[test]
 fn a_link_in_a_trusted_folder_is_not_trusted() {
@@ -144,7 +144,7 @@ fn a_link_in_a_trusted_folder_is_not_trusted() {
 }
 
 #[test]
-fn scripts_in_python_and_prolog_need_leave_and_are_shown() {
+fn python_and_prolog_scripts_need_permission_and_are_shown() {
     for language in ["python", "prolog"] {
         let code = "first line\nsecond \u{202e}line";
         evaluate()
@@ -160,9 +160,9 @@ fn scripts_in_python_and_prolog_need_leave_and_are_shown() {
     }
 }
 
-/// Also before any model is asked, and with what to do about it.
+/// Before any model call, with a hint.
 #[test]
-fn what_is_not_installed_is_found_beforehand() {
+fn missing_programs_are_found_before_the_run() {
     let server = Server::start();
     for (criterion, said) in [
         (

@@ -1,4 +1,4 @@
-//! The program among others: in pipes, redirections and loops, with real shells and tools.
+//! The program in pipes, redirections and loops, with real shells and tools.
 
 use std::process::{Command, Stdio};
 
@@ -6,11 +6,8 @@ use crate::harness::{Ran, Test};
 use crate::plan::{CRITERIA, SECOND, usual_server, with_server};
 use crate::support::server::{Protocol, Purpose, Reply, Server};
 
-/// Whether a program is there. Says aloud what is not tested without it.
-#[expect(
-    clippy::print_stderr,
-    reason = "what is not tested is said where tests are run"
-)]
+/// Whether a program is installed. Prints a message if a test is skipped without it.
+#[expect(clippy::print_stderr, reason = "skipped tests are reported")]
 fn there(program: &str) -> bool {
     let found = Command::new(program)
         .arg("--version")
@@ -25,7 +22,7 @@ fn there(program: &str) -> bool {
     found
 }
 
-/// A server that answers every run: a draft, and a verdict that it is good.
+/// Starts a server for any number of runs: a draft, and a verdict that passes.
 fn content_server(draft: &'static str) -> Server {
     let server = Server::start();
     server.on(Purpose::Write, move |_| Reply::text(draft));
@@ -72,7 +69,7 @@ fn a_commit_message() {
         ran.stdout.trim_end(),
         "Say what it is about\n\nIt was not said before."
     );
-    // What was piped in is what the model saw.
+    // The model received the piped text.
     let seen = server.chats()[0].body["messages"].to_string();
     assert!(seen.contains("+A note."), "{seen}");
 }
@@ -103,7 +100,7 @@ fn a_gate() {
             &format!("reflect evaluate text.md -c criteria.toml --format json -q | {rest}"),
         )
     };
-    // What every shell has, instead of `jq`.
+    // Without `jq`, with what every shell has.
     let ran = gate(world(&server), "grep -c '\"overall_score\": 1'");
     assert_ne!(ran.stdout.trim(), "0");
     if there("jq") {
@@ -118,7 +115,7 @@ fn a_gate() {
 fn only_the_code() {
     let server =
         content_server("Here it is:\n\n```python\nprint(\"hello\")\n```\n\nIt says hello.\n");
-    // Whether it was the gate or the flag that took the talk away, a program gets nothing but code.
+    // The output is only code, whether the gate or the flag removed the boilerplate.
     let ran = shell(
         world(&server),
         "reflect draft 'Say hello in Python' -c criteria.toml --extract -q | tee hello.py",
@@ -131,7 +128,7 @@ fn only_the_code() {
     );
     assert_eq!(ran.stdout, "");
     assert_eq!(ran.read("hello.py"), "print(\"hello\")\n");
-    // The record keeps the whole answer.
+    // The log contains the complete reply.
     assert_ne!(ran.drafts()[0], "print(\"hello\")");
 }
 
@@ -175,7 +172,7 @@ fn a_loop_over_files() {
 }
 
 #[test]
-fn who_reads_only_the_beginning() {
+fn a_reader_of_only_the_first_lines() {
     let server = content_server("One.\nTwo.\nThree.");
     let ran = shell(
         world(&server),
@@ -183,7 +180,7 @@ fn who_reads_only_the_beginning() {
     );
     assert_eq!(ran.stdout, "One.\n");
     assert_eq!(ran.stderr, "code 0\n");
-    // Nobody reads at all.
+    // A reader that reads nothing.
     let ran = shell(
         world(&server),
         "{ reflect draft 'Write.' -c criteria.toml -q; echo \"code $?\" >&2; } | true",
@@ -195,7 +192,7 @@ fn who_reads_only_the_beginning() {
     );
 }
 
-/// A disk that is full: a failure with a word, and nothing lost.
+/// A full disk is an error with a message, and nothing is lost.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk() {
@@ -208,7 +205,8 @@ fn a_full_disk() {
          reflect evaluate text.md -c criteria.toml > /dev/full; echo \"code $?\"\n\
          reflect doctor --no-calls > /dev/full; echo \"code $?\"",
     );
-    // The second prints what its file does not take. The third has delivered its draft before it finds the report's disk full; the fourth has no such file.
+    // The second command prints what its file does not accept. The third has written its draft before it
+    // finds the disk of the report full. The fourth has no such file.
     assert_eq!(
         ran.stdout,
         "code 1\nThe draft.\ncode 1\nThe draft.\ncode 1\ncode 2\ncode 1\n"
@@ -226,7 +224,7 @@ fn a_full_disk() {
     assert_eq!(ran.drafts(), ["The draft."]);
 }
 
-/// What was there stays until the new text is complete, and permissions stay as they were.
+/// The old content stays until the new text is complete, and permissions are kept.
 #[cfg(unix)]
 #[test]
 fn files_are_replaced_whole() {
@@ -243,7 +241,7 @@ fn files_are_replaced_whole() {
     );
     assert_eq!(ran.read("out.md"), "The draft.\n");
     assert!(ran.read("report.json").contains("best_evaluation"));
-    // No half-written file is left beside them.
+    // No temporary file is left next to them.
     assert!(!ran.stdout.contains(".reflect-"), "{}", ran.stdout);
     let mode = std::fs::metadata(ran.path("out.md"))
         .expect("a file")

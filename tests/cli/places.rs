@@ -1,10 +1,10 @@
-//! Places that cannot be written to or read from. What a run has cost is not lost by them.
+//! Unreadable and unwritable paths. They must not lose the results of a run.
 
 use crate::harness::{KEY, Test};
 use crate::plan::{FIRST, SECOND, draft, usual_server, verdict, with_server};
 use crate::support::server::{Protocol, Purpose, Reply, Server};
 
-/// A run that must not begin, for want of a place.
+/// Checks a run that must be rejected because of a path.
 fn refused(prepare: impl FnOnce(Test) -> Test, code: i32, said: &[&str]) {
     let server = Server::start();
     let mut test = prepare(draft(&server, Protocol::OpenAi))
@@ -61,7 +61,7 @@ fn a_file_or_folder_without_permission_is_found_before_any_work() {
 }
 
 #[test]
-fn an_answer_and_a_report_do_not_go_to_the_same_place() {
+fn a_draft_and_a_report_need_different_destinations() {
     for (args, said) in [
         (
             &["-o", "out.md", "--report", "out.md"][..],
@@ -97,7 +97,7 @@ fn an_answer_and_a_report_do_not_go_to_the_same_place() {
 }
 
 #[test]
-fn a_dash_is_standard_output_for_every_command() {
+fn a_dash_is_stdout_for_every_command() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi)
         .args(["-o", "-"])
@@ -122,7 +122,7 @@ fn a_dash_is_standard_output_for_every_command() {
     assert_eq!(ran.read("out.md"), "The second draft.\n");
 }
 
-/// The limit on file sizes stands for a full disk: files can be made, and nothing can be written to them.
+/// A limit on file sizes simulates a full disk: files can be created, but nothing can be written.
 #[cfg(target_os = "linux")]
 fn without_space(test: Test, args: &str) -> Test {
     let program = env!("CARGO_BIN_EXE_reflect");
@@ -132,7 +132,7 @@ fn without_space(test: Test, args: &str) -> Test {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_draft_that_its_file_does_not_take_goes_to_standard_output() {
+fn a_draft_that_cannot_be_written_to_its_file_goes_to_stdout() {
     let server = usual_server();
     let test = with_server(&server, Protocol::OpenAi).file("out.md", "old\n");
     let args = "draft 'Write a line.' -c criteria.toml --no-log -o out.md";
@@ -145,12 +145,12 @@ fn a_draft_that_its_file_does_not_take_goes_to_standard_output() {
         .run();
     assert_eq!(ran.read("out.md"), "old\n");
     let left = std::fs::read_dir(ran.path("")).expect("a folder").count();
-    assert_eq!(left, 2, "nothing temporary is left");
+    assert_eq!(left, 2, "no temporary file is left");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_draft_that_nobody_takes_goes_to_a_new_file() {
+fn a_draft_that_cannot_be_printed_goes_to_a_new_file() {
     for format in ["text", "json"] {
         let server = usual_server();
         let test = draft(&server, Protocol::OpenAi).folder("tmp");
@@ -170,7 +170,7 @@ fn a_draft_that_nobody_takes_goes_to_a_new_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn rows_that_their_file_does_not_take_go_to_standard_output() {
+fn rows_that_cannot_be_written_to_their_file_go_to_stdout() {
     let server = usual_server();
     let test = with_server(&server, Protocol::OpenAi)
         .file("tasks.jsonl", "{\"prompt\": \"Write a line.\"}\n");
@@ -184,9 +184,9 @@ fn rows_that_their_file_does_not_take_go_to_standard_output() {
     assert_eq!(ran.json()["output"], SECOND);
 }
 
-/// A run whose log broke off cannot be shown again, and nobody is told that it can.
+/// A run with an incomplete log cannot be shown again, so no message suggests it.
 #[test]
-fn a_log_that_breaks_off_promises_nothing() {
+fn an_incomplete_log_is_not_offered_for_later() {
     let server = Server::start();
     let test = draft(&server, Protocol::OpenAi);
     let log = test.path("state/reflect.db");
@@ -205,7 +205,7 @@ fn a_log_that_breaks_off_promises_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_behind_standard_output() {
+fn a_full_disk_behind_stdout() {
     for format in ["text", "json", "markdown"] {
         let server = usual_server();
         let ran = draft(&server, Protocol::OpenAi)
@@ -220,7 +220,7 @@ fn a_full_disk_behind_standard_output() {
             .stdout("The second draft.\n")
             .run();
     }
-    // Events cannot be written from the first on: there is no reason to go on spending.
+    // If the first event cannot be written, the run stops.
     let server = usual_server();
     draft(&server, Protocol::OpenAi)
         .args(["--format", "ndjson"])
@@ -260,7 +260,7 @@ fn a_state_directory_that_cannot_be_written() {
 }
 
 #[test]
-fn a_state_directory_that_is_none() {
+fn a_state_directory_that_is_a_file() {
     refused(
         |test| {
             let file = test.path("file");
@@ -290,9 +290,9 @@ fn a_run_log_that_is_damaged_or_something_else() {
     refused(with(damaged.leak()), 1, &["state/reflect.db", "--no-log"]);
 }
 
-/// A log that breaks while the run goes on costs the log, not the run.
+/// A log that is damaged later does not affect the run.
 #[test]
-fn a_log_that_is_damaged_later_is_said_by_history_too() {
+fn a_log_that_is_damaged_later_is_reported_by_history_too() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi)
         .env("REFLECT_STATE_DIR", "state")
@@ -309,7 +309,7 @@ fn a_log_that_is_damaged_later_is_said_by_history_too() {
 }
 
 #[test]
-fn without_a_log_nothing_is_kept() {
+fn without_a_log_nothing_is_stored() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi)
         .arg("--no-log")
@@ -329,8 +329,7 @@ fn without_a_log_nothing_is_kept() {
 #[test]
 fn without_a_home_the_log_needs_a_place() {
     let server = usual_server();
-    // The system may know a home of the user where the environment does not: then that is used, which
-    // a test must not do.
+    // The system may know the user's home even if the environment does not. A test must not use that.
     draft(&server, Protocol::OpenAi)
         .env_remove("HOME")
         .env("REFLECT_STATE_DIR", "state")
@@ -338,7 +337,7 @@ fn without_a_home_the_log_needs_a_place() {
         .run();
 }
 
-/// Runs side by side share one log.
+/// Concurrent runs share one log.
 #[test]
 fn many_runs_at_the_same_time() {
     let folder = Test::new();
@@ -366,7 +365,7 @@ fn many_runs_at_the_same_time() {
     }
 }
 
-/// The log holds prompts and drafts: it is for the user alone.
+/// The log contains prompts and drafts, so only the user may read it.
 #[cfg(unix)]
 #[test]
 fn the_log_is_private() {
@@ -383,10 +382,10 @@ fn the_log_is_private() {
     assert_eq!(mode("state/reflect.db"), 0o600);
 }
 
-/// The key is in the request, and nowhere else: that is checked after every run. This one makes sure that
-/// the check would find it.
+/// The harness checks after every run that the key is only in the request. This test shows that the check
+/// would find a leak.
 #[test]
-fn the_key_is_sent_and_kept_nowhere() {
+fn the_key_is_sent_but_stored_nowhere() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi).run();
     for chat in server.chats() {

@@ -1,4 +1,4 @@
-//! The usual run: a draft that is not good enough, and a revision that is. Four calls.
+//! The usual run: a draft that fails, and a revision that passes. Four calls.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(crate) const BOTH: [Protocol; 2] = [Protocol::Ollama, Protocol::OpenAi];
 pub(crate) const FIRST: &str = "The first draft.";
 pub(crate) const SECOND: &str = "The second draft.";
 
-/// One criterion that the model judges, one that it does not.
+/// One criterion for the judge, and one hard check.
 pub(crate) const CRITERIA: &str = r#"
 name = "house"
 threshold = 0.8
@@ -38,7 +38,7 @@ pub(crate) fn verdict(step: u8) -> Value {
         "confidence": 0.8})
 }
 
-/// The answers of the usual run.
+/// The replies of the usual run.
 pub(crate) fn usual() -> Vec<Reply> {
     let verdict = |step| Reply::text(&verdict(step).to_string());
     vec![
@@ -49,7 +49,7 @@ pub(crate) fn usual() -> Vec<Reply> {
     ]
 }
 
-/// A server that gives these answers, in order.
+/// Starts a server that gives these replies in order.
 pub(crate) fn answering(replies: impl IntoIterator<Item = impl Into<Planned>>) -> Server {
     let server = Server::start();
     for reply in replies {
@@ -61,17 +61,17 @@ pub(crate) fn answering(replies: impl IntoIterator<Item = impl Into<Planned>>) -
     server
 }
 
-/// A server for the usual run.
+/// Starts a server for the usual run.
 pub(crate) fn usual_server() -> Server {
     answering(usual())
 }
 
-/// A world in which the server is the user's own, with a key for it.
+/// A world configured for the server, with a key for it.
 pub(crate) fn with_server(server: &Server, protocol: Protocol) -> Test {
     with_address(&server.url(), protocol)
 }
 
-/// As [`with_server`], for an address.
+/// Like [`with_server`], for an address.
 pub(crate) fn with_address(url: &str, protocol: Protocol) -> Test {
     let test = Test::new().file("criteria.toml", CRITERIA);
     match protocol {
@@ -86,7 +86,7 @@ pub(crate) fn with_address(url: &str, protocol: Protocol) -> Test {
     }
 }
 
-/// `reflect draft` against the server.
+/// Runs `reflect draft` with the server.
 pub(crate) fn draft(server: &Server, protocol: Protocol) -> Test {
     with_server(server, protocol).args(["draft", "Write a line.", "-c", "criteria.toml"])
 }

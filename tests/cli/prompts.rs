@@ -1,4 +1,4 @@
-//! `--prompt-dir`: templates of the user's own, and what revisions are shown of the run.
+//! `--prompt-dir`: custom templates, and what revisions see of the run.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn draft(server: &Server, args: &[&str]) -> Test {
         .args(args)
 }
 
-/// The last message of each request.
+/// Returns the last message of each request.
 fn asked(server: &Server) -> Vec<String> {
     server
         .chats()
@@ -27,7 +27,7 @@ fn asked(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn templates_of_ones_own_take_the_place_of_ours_one_by_one() {
+fn custom_templates_replace_the_built_in_ones_individually() {
     let server = answering(usual());
     draft(&server, &["--prompt-dir", "prompts"])
         .file("prompts/draft.j2", "In one line.\n{{ task }}")
@@ -53,7 +53,7 @@ fn templates_of_ones_own_take_the_place_of_ours_one_by_one() {
 }
 
 #[test]
-fn what_is_written_to_begin_with_asks_for_the_same_as_nothing() {
+fn the_initial_templates_produce_the_built_in_prompts() {
     let made = Test::new()
         .args(["config", "prompts", "prompts"])
         .stderr_has("wrote 11 templates to prompts")
@@ -84,7 +84,7 @@ fn what_is_written_to_begin_with_asks_for_the_same_as_nothing() {
 }
 
 #[test]
-fn a_template_that_cannot_be_used_is_shown_and_nobody_is_asked() {
+fn an_invalid_template_is_rejected_before_any_call() {
     for (file, text, shown) in [
         (
             "draft.j2",
@@ -122,7 +122,7 @@ fn a_template_that_cannot_be_used_is_shown_and_nobody_is_asked() {
 }
 
 #[test]
-fn only_the_user_says_where_templates_are() {
+fn only_the_user_sets_the_template_folder() {
     let server = answering(usual());
     with_server(&server, Protocol::OpenAi)
         .args(["draft", "Write a line.", "-c", "criteria.toml"])
@@ -152,7 +152,7 @@ fn only_the_user_says_where_templates_are() {
 }
 
 #[test]
-fn a_text_is_judged_by_a_template_of_ones_own() {
+fn a_text_is_judged_with_a_custom_template() {
     let server = answering([Reply::text(&verdict(5).to_string())]);
     with_server(&server, Protocol::OpenAi)
         .args(["evaluate", "text.md", "-c", "criteria.toml"])
@@ -167,7 +167,7 @@ fn a_text_is_judged_by_a_template_of_ones_own() {
 }
 
 #[test]
-fn a_revision_is_shown_what_was_tried_before() {
+fn a_revision_sees_earlier_attempts() {
     let issue = |step: u8, what: &str| {
         let mut verdict = verdict(step);
         verdict["issues"] = json!([{"type": "incorrect", "severity": "major", "criterion": "clear",

@@ -1,4 +1,4 @@
-//! What the reflector says by itself: of batches and of workflows, and what batches keep in memory.
+//! The reflector's automatic assessments of batches and workflows, and what batches store in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::memory::listed;
 use crate::plan::{FIRST, verdict};
 use crate::support::server::{Fault, Purpose, Reply, Server};
 
-/// A server of which each twentieth call fails, in one way after the other.
+/// Starts a server on which every twentieth call fails, each time in another way.
 fn faulty_server() -> Server {
     let calls = Arc::new(AtomicUsize::new(0));
     server_with_faults(move || {
@@ -27,7 +27,7 @@ fn faulty_server() -> Server {
 }
 
 #[test]
-fn a_batch_under_faults_ends_with_a_verdict_that_counts_as_the_rows_do() {
+fn the_verdict_on_a_faulty_batch_agrees_with_its_rows() {
     let server = faulty_server();
     let ran = world(&server, 60)
         .args(BATCH)
@@ -46,7 +46,7 @@ fn a_batch_under_faults_ends_with_a_verdict_that_counts_as_the_rows_do() {
     };
     let failed = all.iter().filter(|row| row["status"] == "failed").count();
     assert!((3..=8).contains(&failed), "{failed}");
-    // What the server does not accept is another kind of failure.
+    // A rejected request is another category of failure.
     assert!(of("network") >= 2 && of("validation") >= 1);
     assert_eq!(of("network") + of("validation"), failed);
     let said = format!(
@@ -57,7 +57,7 @@ fn a_batch_under_faults_ends_with_a_verdict_that_counts_as_the_rows_do() {
 }
 
 #[test]
-fn the_criteria_are_those_of_the_configuration_and_earlier_rows_count() {
+fn the_criteria_come_from_the_configuration_and_earlier_rows_count() {
     let server = server();
     server.fault_at(1, Fault::error(400, &json!({"error": {"message": "no"}})));
     let ran = world(&server, 4)
@@ -75,12 +75,12 @@ fn the_criteria_are_those_of_the_configuration_and_earlier_rows_count() {
         .code(4)
         .stderr_has("verdict: tasks.jsonl: a success, 4 of 5 tasks done, 1 failed")
         .run();
-    // Nothing was done, so that there is nothing to judge.
+    // No task ran, so there is nothing to assess.
     ran.then(BATCH).code(4).stderr_lacks("verdict: ").run();
 }
 
 #[test]
-fn what_does_not_meet_its_criteria_was_done_in_vain() {
+fn a_task_that_misses_its_criteria_counts_as_failed() {
     let server = Server::start();
     server.on(Purpose::Write, |_| Reply::text("A text."));
     server.on(Purpose::Judge, |_| Reply::text(&verdict(2).to_string()));
@@ -94,7 +94,7 @@ fn what_does_not_meet_its_criteria_was_done_in_vain() {
         .run();
 }
 
-/// A workflow of two nodes, of which the second asks a model.
+/// A workflow of two nodes, of which the second calls a model.
 const FLOW: &str = "\
 name: flow
 nodes:
@@ -135,7 +135,7 @@ fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
         .arg("-v")
         .stderr_has("verdict: flow: a success, 2 of 2 tasks done")
         .run();
-    // A fault of the file says nothing about the plan.
+    // An error in the file says nothing about the plan.
     flow(good)
         .file("flow.yaml", FLOW.replace("state.topic", "state.subject"))
         .code(2)
@@ -145,7 +145,7 @@ fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
 }
 
 #[test]
-fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
+fn lessons_of_a_batch_reach_the_next_one_and_are_measured() {
     let poor = Server::start();
     poor.on(Purpose::Write, |_| Reply::text(FIRST));
     poor.on(Purpose::Judge, |_| Reply::text(&verdict(2).to_string()));
@@ -155,7 +155,7 @@ fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
         .code(3)
         .stderr_lacks("memory: ")
         .run();
-    // Who does not ask for it learns nothing.
+    // Without `--memory`, nothing is learned.
     assert!(listed(&first, &[]).is_empty());
     let second = first
         .then([
@@ -201,7 +201,7 @@ fn what_a_batch_teaches_is_told_to_the_next_one_and_measured() {
 }
 
 #[test]
-fn failures_that_a_writer_can_do_something_about_are_kept_in_memory() {
+fn failures_that_a_writer_can_avoid_are_stored_in_memory() {
     let server = Server::start();
     server.on(Purpose::Write, |_| {
         Reply::text("A text.").first_wait(Duration::from_secs(20))
@@ -223,9 +223,9 @@ fn failures_that_a_writer_can_do_something_about_are_kept_in_memory() {
     assert_eq!(insights[0]["model"], "openai:test");
 }
 
-/// What a loop gives is the answer, and one node is no plan.
+/// The output of a loop is the answer, and a single node is not a plan.
 #[test]
-fn a_single_loop_is_not_judged_as_a_plan() {
+fn a_single_loop_is_not_assessed_as_a_plan() {
     let flow = "\
 nodes:
   - name: profile

@@ -1,4 +1,4 @@
-//! `batch --replan`: tasks that failed are tried again in another way, where that may help.
+//! `batch --replan`: failed tasks are retried in another way, if that may help.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::batch::{BATCH, rows, world};
 use crate::plan::verdict;
 use crate::support::server::{Fault, Planned, Purpose, Reply, Server};
 
-/// A server that writes badly so many times, and well afterwards; it likes every text.
+/// Starts a server that fails this many times and then writes well. Its judge approves every text.
 fn server(bad: usize, how: impl Fn() -> Planned + Send + Sync + 'static) -> Server {
     let server = Server::start();
     let calls = Arc::new(AtomicUsize::new(0));
@@ -25,7 +25,7 @@ fn server(bad: usize, how: impl Fn() -> Planned + Send + Sync + 'static) -> Serv
     server
 }
 
-/// The prompts that the writer was given.
+/// Returns the writer's prompts.
 fn prompts(server: &Server) -> Vec<String> {
     let chats = server.chats();
     let writers = chats.iter().filter(|it| it.purpose() == Purpose::Write);
@@ -34,13 +34,13 @@ fn prompts(server: &Server) -> Vec<String> {
         .collect()
 }
 
-/// Whether the writer was told why an earlier attempt failed.
+/// Whether the prompt says why an earlier attempt failed.
 fn is_told(prompt: &str) -> bool {
     prompt.contains("An earlier attempt at this task failed")
 }
 
 #[test]
-fn a_task_that_failed_twice_and_then_works_has_one_row_that_says_so() {
+fn a_task_that_succeeds_at_the_third_attempt_has_one_row() {
     let server = server(2, || Fault::status(503).into());
     let ran = world(&server, 1)
         .args(BATCH)
@@ -73,9 +73,9 @@ fn a_task_that_failed_twice_and_then_works_has_one_row_that_says_so() {
     }
     let told: Vec<bool> = prompts(&server).iter().map(|it| is_told(it)).collect();
     assert_eq!(told, [false, true, true]);
-    // It waits longer each time for what may pass.
+    // The wait after a transient failure grows with each attempt.
     assert!(ran.took > Duration::from_secs(3), "{:?}", ran.took);
-    // Each attempt is a run, and the same command again has nothing to do.
+    // Each attempt is a run, and repeating the command does nothing.
     let runs = ran.then(["history", "list", "--json"]).run().json();
     assert_eq!(runs.as_array().map(Vec::len), Some(3));
     let calls = server.calls();
@@ -84,7 +84,7 @@ fn a_task_that_failed_twice_and_then_works_has_one_row_that_says_so() {
 }
 
 #[test]
-fn it_is_tried_no_more_often_than_that_and_not_at_all_unasked() {
+fn retries_are_limited_and_off_by_default() {
     for (replan, tries) in [(None, 1), (Some("0"), 1), (Some("1"), 2)] {
         let server = server(9, || Fault::status(503).into());
         let test = world(&server, 1).args(BATCH).args(["--retries", "0"]);
@@ -117,7 +117,7 @@ fn a_stronger_model_takes_over() {
         .map(|attempt| attempt["adjusted"].as_str().expect("words"))
         .collect();
     assert_eq!(adjusted.len(), 2);
-    // At first the prompt alone is another one.
+    // The second attempt only changes the prompt.
     assert!(!adjusted[0].contains("strong"), "{adjusted:?}");
     assert!(adjusted[1].contains("the stronger model openai:strong writes"));
     let models: Vec<Value> = server
@@ -131,7 +131,7 @@ fn a_stronger_model_takes_over() {
 }
 
 #[test]
-fn what_would_fail_in_the_same_way_is_not_tried_again() {
+fn a_failure_that_would_repeat_is_not_retried() {
     let refused = server(9, || {
         Fault::error(
             400,
@@ -160,7 +160,7 @@ fn what_would_fail_in_the_same_way_is_not_tried_again() {
         assert_eq!(row["replanned"], Value::Null);
         assert_eq!(prompts(&server).len(), 1, "{status}");
     }
-    // A key that is refused ends the batch, as ever.
+    // A rejected key ends the batch.
     let key = server(9, || {
         Fault::error(401, &json!({"error": {"message": "Incorrect API key"}})).into()
     });

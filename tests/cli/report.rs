@@ -1,4 +1,4 @@
-//! The report as a page: what is seen of a run is what can be shown again later, and a browser runs nothing in it.
+//! HTML reports: the page of a run equals that of its log, and a browser executes nothing in it.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::script::has;
 use crate::support::server::{Protocol, Reply};
 
 #[test]
-fn the_page_of_a_run_is_that_of_its_log() {
+fn the_page_of_a_run_equals_that_of_its_log() {
     let server = usual_server();
     let ran = draft(&server, Protocol::OpenAi)
         .args(["--report", "report.html"])
@@ -31,7 +31,7 @@ fn the_page_of_a_run_is_that_of_its_log() {
 }
 
 #[test]
-fn texts_that_are_judged_have_a_page_together() {
+fn evaluated_texts_share_a_page() {
     let ran = Test::new()
         .args([
             "evaluate", "a.txt", "<b>.txt", "-c", "c.toml", "--report", "r.htm",
@@ -52,7 +52,7 @@ fn texts_that_are_judged_have_a_page_together() {
     );
 }
 
-/// What a browser makes of a page; fails if that takes it too long.
+/// Returns the DOM of a page in a browser; fails if that takes too long.
 fn browse(page: &Path) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let dump = folder.path().join("dump");
@@ -88,20 +88,20 @@ fn browse(page: &Path) -> String {
         if begin.elapsed() > Duration::from_mins(2) {
             let _ = browser.kill();
             let _ = browser.wait();
-            panic!("the browser does not end");
+            panic!("the browser did not exit");
         }
         std::thread::sleep(Duration::from_millis(50));
     }
     fs::read_to_string(dump).expect("a page")
 }
 
-/// Says so in the page's title and text if it runs.
+/// Changes the page's title and text if it is executed.
 const HOSTILE: &str = "</pre></main><script>document.title = 'it' + 'ran'</script>\
     <img src=x onerror=\"document.title = 'it' + 'ran'\"><svg onload=\"document.title='it'+'ran'\"></svg>\
     <meta http-equiv=refresh content=\"0;url=data:text/html,it%72an\"><style>* { display: none }</style>";
 
 #[test]
-fn a_browser_shows_a_hostile_draft_and_runs_nothing_of_it() {
+fn a_browser_shows_a_hostile_draft_without_executing_it() {
     if !has("chromium") {
         return;
     }
@@ -118,7 +118,7 @@ fn a_browser_shows_a_hostile_draft_and_runs_nothing_of_it() {
         "{dumped}"
     );
     assert!(dumped.contains("&lt;script&gt;document.title"), "{dumped}");
-    // The same browser does run it where it stands as markup.
+    // The same browser executes it as markup.
     let page = ran.path("other.html");
     fs::write(
         &page,

@@ -1,4 +1,4 @@
-//! A run that is stopped at any moment goes on as if it had not been: same versions, nothing paid for twice.
+//! Resuming runs: a run stopped at any time continues with the same versions, and no call is paid for twice.
 
 mod kinds;
 
@@ -12,11 +12,11 @@ use crate::harness::{Ran, Running, Test, each};
 use crate::plan::{CRITERIA, with_server};
 use crate::support::server::{Fault, Planned, Protocol, Purpose, Recorded, Reply, Server};
 
-/// Calls of the whole run: three drafts, each of them judged.
+/// The calls of the whole run: three drafts with a verdict each.
 const CALLS: usize = 6;
 const LAST: &str = "The gamma draft, at last.\n";
 
-/// What the model says to a request. It depends on nothing else, so that the run may be stopped anywhere.
+/// Returns the model's reply to a request. It depends on nothing else, so the run may be stopped anywhere.
 fn answer(request: &Recorded) -> Reply {
     let text = request.body["messages"].to_string();
     let judged = |step: u8| {
@@ -42,7 +42,7 @@ fn answer(request: &Recorded) -> Reply {
     Reply::pieces(&[first, second]).reasoning("Let me see.")
 }
 
-/// A server whose calls are answered by number (from 1) and request.
+/// Starts a server whose replies depend on the number of the call (from 1) and the request.
 fn serving(
     special: impl Fn(usize) -> Option<Planned> + Send + Sync + 'static,
     wait: Duration,
@@ -59,7 +59,7 @@ fn serving(
     server
 }
 
-/// A server that never ends its answer to this call.
+/// Starts a server that never completes its reply to this call.
 fn stuck_at(call: usize) -> Server {
     let stuck = move |number| {
         let reply = || Reply::pieces(&["The ", "rest"]).wait(Duration::from_secs(25));
@@ -101,7 +101,7 @@ fn resume(ran: &Ran) -> Test {
     ran.then(["history", "resume", "last"])
 }
 
-/// Waits until the server has so many calls, and then for so long.
+/// Waits until the server has had this many calls, and then for this time.
 fn until_call_and(server: &Server, call: usize, wait: Duration) {
     let start = Instant::now();
     while server.calls() < call {
@@ -115,7 +115,7 @@ fn until_call(server: &Server, call: usize) {
     until_call_and(server, call, Duration::from_millis(30));
 }
 
-/// What must be the same, however often a run was stopped.
+/// Returns what must be the same, however often a run was stopped.
 fn essence(history: &Value) -> Value {
     let mut versions = history["history"]["versions"].clone();
     for version in versions.as_array_mut().expect("versions") {
@@ -131,7 +131,7 @@ fn essence(history: &Value) -> Value {
     ])
 }
 
-/// What an uninterrupted run comes to.
+/// Returns the result of an uninterrupted run.
 fn uninterrupted() -> Value {
     let server = quick();
     let ran = draft(&server).stdout(LAST).run();
@@ -139,7 +139,7 @@ fn uninterrupted() -> Value {
     essence(&ran.history())
 }
 
-/// The events of the last run, as the log has them.
+/// Returns the events of the last run in the log.
 fn events(ran: &Ran) -> Vec<Value> {
     ran.then(["history", "show", "last", "--format", "ndjson"])
         .run()
@@ -156,7 +156,7 @@ fn answered(events: &[Value]) -> usize {
 }
 
 #[test]
-fn a_run_killed_in_any_call_goes_on_from_there() {
+fn a_run_killed_in_any_call_is_resumed_from_there() {
     let expected = uninterrupted();
     let calls: Vec<usize> = (1..=CALLS).collect();
     each(&calls, ToString::to_string, |&call| {
@@ -178,7 +178,7 @@ fn a_run_killed_in_any_call_goes_on_from_there() {
             assert_eq!(count(&events, kind), 1, "{kind}");
         }
         assert_eq!(answered(&events), CALLS);
-        // What was shown before is not shown again.
+        // Earlier output is not repeated.
         if call > 2 {
             assert!(!ran.stderr.contains("draft 1: writing"), "{}", ran.stderr);
         }
@@ -190,11 +190,11 @@ fn a_run_killed_in_any_call_goes_on_from_there() {
 }
 
 #[test]
-fn a_run_killed_at_a_random_moment_goes_on_from_there() {
+fn a_run_killed_at_a_random_time_is_resumed_from_there() {
     let expected = uninterrupted();
     let wait = Duration::from_millis(4);
     let mut random = fastrand::Rng::with_seed(6);
-    // After how many calls, and how long after: how fast the machine is does not matter.
+    // The number of calls, and the time after them: independent of the speed of the machine.
     let moments: Vec<(usize, Duration)> = (0..100)
         .map(|_| {
             let call = random.usize(0..=CALLS);
@@ -212,7 +212,7 @@ fn a_run_killed_at_a_random_moment_goes_on_from_there() {
             let killed = running.kill();
             let list = killed.then(["history", "list", "--json"]).run().json();
             let Some(run) = list.get(0) else {
-                // It was killed before it began.
+                // It was killed before the run started.
                 resume(&killed).code(2).stderr_has("no run `").run();
                 return;
             };
@@ -231,12 +231,12 @@ fn a_run_killed_at_a_random_moment_goes_on_from_there() {
     );
     assert!(
         resumed.into_inner() > 50,
-        "hardly any run was killed at work"
+        "hardly any run was killed while running"
     );
 }
 
 #[test]
-fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
+fn an_interrupted_run_shows_how_to_resume_it() {
     let expected = uninterrupted();
     let server = stuck_at(4);
     let running = draft(&server)
@@ -253,7 +253,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
         .code(2)
         .stderr_has("`--max-iterations` is below what is already used")
         .run();
-    // The command that it names, from another folder.
+    // The suggested command, from another folder.
     let id = stopped.history()["run_id"]
         .as_str()
         .expect("an id")
@@ -271,7 +271,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
     let lines = ran.lines();
     assert_eq!(lines[0]["event"], "resumed");
     assert_eq!(lines[0]["iteration"], 2);
-    assert_eq!(count(&lines, "run_start"), 0, "it was printed before");
+    assert_eq!(count(&lines, "run_start"), 0, "it is not repeated");
     assert_eq!(lines.last().expect("a line")["event"], "run_end");
     assert_eq!(essence(&ran.history()), expected);
     assert_eq!(server.calls() - 4, CALLS - 3);
@@ -282,7 +282,7 @@ fn an_interrupted_run_says_how_to_go_on_and_goes_on() {
 }
 
 #[test]
-fn a_run_that_a_provider_stopped_goes_on() {
+fn a_run_stopped_by_a_provider_is_resumed() {
     let expected = uninterrupted();
     for call in [1, 3, 6] {
         let server = serving(
@@ -356,7 +356,7 @@ fn a_run_without_a_usable_draft_requests_one_again() {
 }
 
 #[test]
-fn a_run_that_a_limit_stopped_goes_on_with_more() {
+fn a_run_stopped_by_a_limit_is_resumed_with_a_higher_one() {
     let expected = uninterrupted();
     for (flag, little, more, code, reason) in [
         ("--max-total-tokens", "300", "100000", 5, "the token limit"),
@@ -394,9 +394,9 @@ fn a_run_that_a_limit_stopped_goes_on_with_more() {
     }
 }
 
-/// A verdict of a command is not asked for again; leave to run it is.
+/// The result of a command is not requested again, but permission to run it is.
 #[test]
-fn leave_to_run_programs_is_asked_for_again() {
+fn permission_to_run_programs_is_required_again() {
     let criteria = format!(
         "{CRITERIA}\n[[criteria]]\nname = 'there'\nevaluator = 'command'\ncommand = ['test', '-e', '[OK]']\n"
     );
@@ -428,7 +428,7 @@ fn leave_to_run_programs_is_asked_for_again() {
 }
 
 #[test]
-fn one_process_at_a_time_is_at_work_on_a_run() {
+fn only_one_process_can_work_on_a_run() {
     let server = serving(
         |call| {
             let slow = || Reply::text("The alpha draft.").first_wait(Duration::from_secs(25));
@@ -442,7 +442,7 @@ fn one_process_at_a_time_is_at_work_on_a_run() {
             .stderr_has("another process is working on the run")
             .run();
     };
-    // A world to look from while the run goes on.
+    // A world to observe the run from.
     let ran = with_server(&server, Protocol::OpenAi)
         .args(["criteria", "list"])
         .run();
@@ -459,11 +459,11 @@ fn one_process_at_a_time_is_at_work_on_a_run() {
     assert_eq!(server.calls(), 2 + 2 + (CALLS - 2));
     assert_eq!(count(&events(&ended), "run_end"), 1);
     let left = std::fs::read_dir(ended.path("../home/.local/state/reflect/reflect.running"));
-    assert_eq!(left.expect("a folder").count(), 0, "nothing is left behind");
+    assert_eq!(left.expect("a folder").count(), 0, "no file is left");
 }
 
 #[test]
-fn runs_at_the_same_time_do_not_disturb_each_other() {
+fn concurrent_runs_do_not_interfere() {
     let server = serving(|_| None, Duration::from_millis(3));
     let ran = with_server(&server, Protocol::OpenAi)
         .args(["criteria", "list"])
@@ -493,7 +493,7 @@ fn runs_at_the_same_time_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_text_that_is_revised_need_not_be_there_any_more() {
+fn the_revised_file_may_be_deleted_before_resuming() {
     for errors in [false, true] {
         let server = stuck_at(if errors { 1 } else { 2 });
         let test = with_server(&server, Protocol::Ollama)
@@ -501,7 +501,7 @@ fn a_text_that_is_revised_need_not_be_there_any_more() {
             .file("errors.txt", "It is too short.\n")
             .args(["revise", "text.md"]);
         let test = if errors {
-            // One revision has no number of iterations.
+            // A single revision has no number of iterations.
             test.args(["--errors", "errors.txt"])
                 .args(&FLAGS[..2])
                 .args(&FLAGS[4..])
@@ -525,7 +525,7 @@ fn a_text_that_is_revised_need_not_be_there_any_more() {
 }
 
 #[test]
-fn evidence_is_what_was_found_and_changed_files_are_named() {
+fn recorded_evidence_is_used_and_changed_files_are_named() {
     let server = stuck_at(3);
     let running = draft(&server)
         .file(
@@ -558,9 +558,9 @@ fn evidence_is_what_was_found_and_changed_files_are_named() {
     assert!(evidence.contains(unchanged.lines().last().expect("a line")));
 }
 
-/// A script goes on where it was.
+/// A script continues where it stopped.
 #[test]
-fn a_scripted_run_goes_on_in_its_script() {
+fn a_scripted_run_continues_in_its_script() {
     let reply = |text: &str, more: &str| format!("[[reply]]\ntext = '{text}'\n{more}\n");
     let script = [
         reply("one two three four five", ""),
@@ -575,7 +575,7 @@ fn a_scripted_run_goes_on_in_its_script() {
         .args(["-c", "criteria.toml", "--no-early-stop"])
         .code(4)
         .run();
-    // A call that failed is not known to have been answered: the script fails there again.
+    // A failed call has no recorded reply, so the script fails there again.
     let again = resume(&stopped).code(4).run();
     let script = stopped
         .read("script.toml")
@@ -593,7 +593,7 @@ fn a_scripted_run_goes_on_in_its_script() {
 }
 
 #[test]
-fn what_cannot_be_resumed_says_why() {
+fn an_impossible_resume_says_why() {
     let server = quick();
     let judged = with_server(&server, Protocol::OpenAi)
         .file("text.md", "The gamma draft.")
@@ -622,7 +622,7 @@ fn what_cannot_be_resumed_says_why() {
 }
 
 #[test]
-fn each_call_is_told_of_who_wants_to_know() {
+fn verbose_output_describes_each_call() {
     let server = quick();
     draft(&server)
         .arg("-v")

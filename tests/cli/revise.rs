@@ -1,4 +1,4 @@
-//! `reflect revise`: the loop from a text that is there already, and a single correction of it.
+//! `reflect revise`: the loop from an existing text, and single corrections.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn judged(step: u8) -> String {
     reply("judge", &verdict.to_string())
 }
 
-/// A reply to a question in which this stands.
+/// A reply to a prompt that contains this.
 fn asked(part: &str, text: &str) -> String {
     format!(
         "[[reply]]\npurpose = 'write'\ncontains = {}\ntext = '''{text}'''\n",
@@ -34,7 +34,7 @@ fn revise(script: &[String]) -> Test {
 }
 
 #[test]
-fn a_good_text_stays_as_it_is_byte_for_byte_and_nobody_is_asked_to_write() {
+fn a_good_text_is_unchanged_and_the_writer_is_not_called() {
     let text = "  Ein Käfer\tlief.\r\n\r\n```\nx  \n```\n\n";
     let ran = revise(&[judged(5)])
         .args(["text.md", "-c", "clear.toml"])
@@ -46,7 +46,7 @@ fn a_good_text_stays_as_it_is_byte_for_byte_and_nobody_is_asked_to_write() {
     assert_eq!(result["convergence_reason"], "quality_met");
     assert_eq!(result["total_llm_calls"], 1);
     assert_eq!(drafts_of(&result), [text]);
-    // Hard checks alone ask nobody at all.
+    // With hard checks only, no model is called at all.
     let ran = revise(&[])
         .args(["text.md", "-c", "short.toml", "--format", "json"])
         .file("text.md", "One two three.")
@@ -81,7 +81,7 @@ fn a_bad_text_is_revised_from_a_file_or_a_pipe() {
         .stdout("")
         .run();
     assert_eq!(ran.read("text.md"), "One two three four.\n");
-    // By its other name.
+    // With the alias of the command.
     Test::new()
         .args(["correct", "text.md", "-c", "short.toml"])
         .args(["--provider", "scripted:script.toml"])
@@ -93,7 +93,7 @@ fn a_bad_text_is_revised_from_a_file_or_a_pipe() {
 }
 
 #[test]
-fn the_task_is_told_if_it_is_known() {
+fn the_prompt_contains_the_task_if_it_is_known() {
     let unknown = "Requirements:";
     let long = "One two three four five six seven.";
     revise(&[asked(unknown, "One two.")])
@@ -109,9 +109,10 @@ fn the_task_is_told_if_it_is_known() {
         .run();
 }
 
-/// The text given is the answer where no revision betters it. No draft is written anew, which would owe it nothing.
+/// If no revision is better, the given text is the answer. No draft is written from scratch, because it would
+/// not be a revision.
 #[test]
-fn what_is_worse_is_not_kept() {
+fn a_worse_revision_is_not_kept() {
     let script = [
         judged(3),
         reply("write", "Worse."),
@@ -139,7 +140,7 @@ fn what_is_worse_is_not_kept() {
 }
 
 #[test]
-fn the_given_text_is_not_lost_where_the_model_fails() {
+fn the_given_text_is_printed_if_the_model_fails() {
     let failing = "[[reply]]\nerror = { class = 'auth', message = 'no such key' }\n".to_owned();
     revise(&[failing])
         .args(["text.md", "-c", "clear.toml"])
@@ -187,7 +188,7 @@ fn results_events_and_history_name_the_command_and_the_file() {
 }
 
 #[test]
-fn named_errors_are_mended_in_one_revision_without_a_judge() {
+fn listed_errors_are_fixed_in_one_revision_without_a_judge() {
     let verdict = json!({"valid": false, "errors": [{"message": "the sky is green", "path": "/sky", "suggestion": "write blue"}]});
     let verdict = verdict.to_string();
     for (errors, told) in [
@@ -233,9 +234,9 @@ fn named_errors_are_mended_in_one_revision_without_a_judge() {
     assert!(report.contains("Corrected · draft 2"), "{report}");
 }
 
-/// Criteria are told to the writer, and what they would run is not run.
+/// The writer's prompt contains the criteria, but their programs do not run.
 #[test]
-fn a_correction_knows_the_criteria_and_runs_none() {
+fn a_correction_receives_the_criteria_but_runs_none() {
     let criteria = "name = 'ours'\n[[criteria]]\nname = 'builds'\ndescription = 'It builds.'\n\
                     evaluator = 'command'\ncommand = ['no-such-program']\n";
     revise(&[asked("- It builds.", "fn main() {}")])
@@ -248,9 +249,9 @@ fn a_correction_knows_the_criteria_and_runs_none() {
         .run();
 }
 
-/// What is about judging, or about more than one revision, is refused where neither happens.
+/// Options about judging or several revisions are rejected if neither happens.
 #[test]
-fn a_correction_takes_no_option_that_it_would_ignore() {
+fn a_correction_rejects_options_that_would_have_no_effect() {
     for args in [
         &["--judge-model", "openai:none"][..],
         &["--stronger-model", "openai:none"],
@@ -276,7 +277,7 @@ fn a_correction_takes_no_option_that_it_would_ignore() {
 }
 
 #[test]
-fn the_verdict_of_evaluate_goes_into_a_correction() {
+fn a_correction_accepts_the_verdict_of_evaluate() {
     let spec = "type: schema\nschema: { type: object, required: [name] }\n";
     let ran = Test::new()
         .args(["evaluate", "data.json", "--evaluator", "spec.yaml"])
@@ -295,7 +296,7 @@ fn the_verdict_of_evaluate_goes_into_a_correction() {
 }
 
 #[test]
-fn a_correction_that_is_no_text_is_asked_for_again_then_the_text_stays() {
+fn a_rejected_correction_is_requested_again_before_the_text_is_kept() {
     let refusal = reply("write", "I'm sorry, but I can't help with that.");
     let run = |script: &[String]| {
         revise(script)
@@ -314,7 +315,7 @@ fn a_correction_that_is_no_text_is_asked_for_again_then_the_text_stays() {
 }
 
 #[test]
-fn bad_input_is_refused_before_any_model_is_asked() {
+fn bad_input_is_rejected_before_any_call() {
     let latin: &[u8] = b"caf\xe9";
     for (args, said) in [
         (
@@ -353,9 +354,9 @@ fn bad_input_is_refused_before_any_model_is_asked() {
     }
 }
 
-/// Where nobody says what was asked for, the text itself says what to look for.
+/// Without a task, the text itself is the search query.
 #[test]
-fn evidence_is_looked_for_by_the_text() {
+fn evidence_is_searched_with_the_text() {
     let fact = "The heron nests in tall reeds beside the lake.";
     let ran = revise(&[asked("nests in tall reeds", "The heron nests in reeds.")])
         .args([

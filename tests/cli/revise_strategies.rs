@@ -1,4 +1,4 @@
-//! How drafts are revised: each strategy, what is tried when it does not work, and what `hybrid` makes of it.
+//! Revision strategies: how each works, its fallbacks, and the choices of `hybrid`.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::harness::{Ran, Test};
 use crate::plan::with_server;
 use crate::support::server::{Protocol, Purpose, Reply, Server};
 
-/// Lines that nothing is wrong with, for each section its own.
+/// Different lines without issues for each section.
 const SETUP: &str = "The pump stands on a level floor, a metre from the wall.\n\
                      Its two hoses are joined by hand, without a tool, and sealed with the rings in the small bag.\n\
                      A third one leads to the drain, and must not be bent anywhere on its way down.\n";
@@ -17,7 +17,7 @@ const END: &str = "In winter all water is let out, so that no pipe can burst.\n\
                    Whoever sells the machine gives this book to its new owner.\n\
                    Spare parts are kept for ten years by our shop in the harbour, behind the old crane.\n";
 
-/// Only hard checks: no judge is asked, so every call is one that writes.
+/// Only hard checks: no judge is called, so every call writes.
 const CRITERIA: &str = r"
 name = 'manual'
 
@@ -33,7 +33,7 @@ evaluator = 'regex'
 pattern = '(?i)licen[cs]e|TODO'
 ";
 
-/// Three sections; something is to be done in the second one.
+/// Three sections; the second one has an issue.
 fn manual() -> String {
     format!(
         "# Setup\n\nInstall it under any licence.\n{SETUP}\n# Use\n\nTODO: say how.\n{USE}\n# End\n\n{END}"
@@ -52,7 +52,7 @@ fn good_edit() -> String {
     edit("TODO: say how.", "Turn the key.")
 }
 
-/// `reflect draft` with a writer that gives these replies.
+/// Runs `reflect draft` with a writer that gives these replies.
 fn draft(replies: &[&str]) -> Test {
     let script: Vec<String> = replies
         .iter()
@@ -65,7 +65,7 @@ fn draft(replies: &[&str]) -> Test {
         .args(["--provider", "scripted:script.toml", "--adapt", "false"])
 }
 
-/// What the run log says of a version.
+/// Returns a version from the run log.
 #[track_caller]
 fn version(ran: &Ran, number: usize) -> Value {
     ran.history()["history"]["versions"][number - 1].clone()
@@ -76,7 +76,7 @@ fn printed(text: &str) -> String {
 }
 
 #[test]
-fn each_strategy_mends_the_draft() {
+fn each_strategy_fixes_the_draft() {
     let section = format!("# Use\n\nTurn the key.\n{USE}");
     for (strategy, reply) in [
         ("full_rewrite", fixed()),
@@ -110,7 +110,7 @@ fn each_strategy_mends_the_draft() {
 }
 
 #[test]
-fn hybrid_is_the_default_and_says_what_it_chose_and_why() {
+fn hybrid_is_the_default_and_reports_its_choice() {
     draft(&[&manual(), &good_edit()])
         .stdout(&printed(&fixed()))
         .stderr_has("draft 2: targeted_edit: 1 issue touches about ")
@@ -123,7 +123,7 @@ fn hybrid_is_the_default_and_says_what_it_chose_and_why() {
 }
 
 #[test]
-fn the_choice_is_an_event_and_the_draft_says_how_edits_applied() {
+fn the_choice_is_an_event_and_the_draft_records_how_edits_applied() {
     let ran = draft(&[
         &manual(),
         &edit("todo:  say how.", "x"),
@@ -154,7 +154,7 @@ fn the_choice_is_an_event_and_the_draft_says_how_edits_applied() {
 }
 
 #[test]
-fn what_did_not_apply_is_asked_for_once_more_with_the_closest_lines() {
+fn an_edit_that_does_not_apply_is_requested_again_with_the_closest_lines() {
     let script = |again: &str| {
         format!(
             "[[reply]]\ncontains = 'could not be applied'\ntext = '''\n{again}'''\n\
@@ -173,7 +173,7 @@ fn what_did_not_apply_is_asked_for_once_more_with_the_closest_lines() {
 }
 
 #[test]
-fn the_question_for_a_lost_block_shows_the_block_and_the_lines_and_keeps_the_prompt() {
+fn the_request_for_a_lost_edit_shows_it_with_the_closest_lines() {
     let server = Server::start();
     let replies = [
         manual(),
@@ -223,7 +223,7 @@ fn edits_that_fail_twice_fall_back_to_the_whole_text() {
 }
 
 #[test]
-fn a_whole_text_in_the_place_of_edits_is_taken() {
+fn a_whole_text_instead_of_edits_is_accepted() {
     let ran = draft(&[&manual(), &fixed()])
         .args(["--strategy", "targeted_edit"])
         .stdout(&printed(&fixed()))
@@ -235,7 +235,7 @@ fn a_whole_text_in_the_place_of_edits_is_taken() {
 }
 
 #[test]
-fn hybrid_learns_within_the_run_what_does_not_apply() {
+fn hybrid_avoids_edits_after_they_did_not_apply() {
     let lost = edit("No such line is in it.", "Turn the key.");
     let first = manual().replace("# End\n\n", "# End\n\nTODO: sum it up.\n");
     draft(&[&first, &lost, &lost, &manual(), &fixed()])
@@ -258,7 +258,7 @@ fn sections_that_do_not_change_fall_back_to_the_whole_text() {
 }
 
 #[test]
-fn a_missing_section_is_added_where_the_model_says() {
+fn a_missing_section_is_added_at_the_position_the_model_names() {
     let first = fixed().replace("under any licence", "now");
     let wanted = first.replace("# End", "# Licence\n\nIt is free.\n\n# End");
     draft(&[&first, "AFTER 2\n# Licence\n\nIt is free."])
@@ -268,7 +268,7 @@ fn a_missing_section_is_added_where_the_model_says() {
 }
 
 #[test]
-fn the_strategy_is_taken_from_the_criteria_and_the_config_and_the_flag_goes_before_them() {
+fn the_strategy_comes_from_criteria_or_config_and_the_flag_overrides_both() {
     let criteria = format!("{CRITERIA}\n[loop]\nstrategy = 'incremental'\n");
     let section = format!("# Use\n\nTurn the key.\n{USE}");
     let ran = draft(&[&manual(), &section])
@@ -306,7 +306,7 @@ fn the_strategy_is_taken_from_the_criteria_and_the_config_and_the_flag_goes_befo
 }
 
 #[test]
-fn a_revision_may_have_a_token_limit_of_its_own() {
+fn a_revision_may_have_its_own_token_limit() {
     let run = |args: &[&str]| {
         let server = Server::start();
         let count = std::sync::atomic::AtomicUsize::new(0);

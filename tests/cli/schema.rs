@@ -1,4 +1,4 @@
-//! The `schema` evaluator from outside: schemas in files and what they refer to, drafts of all kinds.
+//! The `schema` evaluator from outside: schema files and their references, drafts of all kinds.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn inline(schema: &str) -> Test {
 }
 
 #[test]
-fn a_draft_is_judged_by_a_schema_of_several_files_with_place_value_and_fix() {
+fn a_schema_of_several_files_reports_position_value_and_fix() {
     profile()
         .stdin("{\"name\": \"Ada\", \"age\": \"36\", \"home\": {\"zip\": 12345}}")
         .stdout(
@@ -59,9 +59,9 @@ fn a_draft_is_judged_by_a_schema_of_several_files_with_place_value_and_fix() {
         .run();
 }
 
-/// The log of a run holds all that it depends on; nothing is read when the draft is judged.
+/// The log contains every document, so nothing is read during the evaluation.
 #[test]
-fn the_events_hold_every_document_and_the_result_the_coerced_value() {
+fn events_contain_every_document_and_the_result_the_coerced_value() {
     let ran = profile()
         .args(["--format", "ndjson"])
         .stdin("{\"name\": \"Ada\", \"age\": \"36\"}")
@@ -87,7 +87,7 @@ fn the_events_hold_every_document_and_the_result_the_coerced_value() {
     );
     assert!(
         !lines[0].to_string().contains("reflect-cli-"),
-        "no path of this machine"
+        "no local path is recorded"
     );
 }
 
@@ -108,7 +108,7 @@ fn issues_carry_pointer_keyword_and_line() {
 }
 
 #[test]
-fn a_draft_without_json_has_the_score_zero_and_is_no_failure() {
+fn a_draft_without_json_scores_zero_without_an_error() {
     for draft in [
         "I would rather not.\n",
         "{\"name\": \"A\",\n\"age\": ",
@@ -127,7 +127,7 @@ fn a_draft_without_json_has_the_score_zero_and_is_no_failure() {
 }
 
 #[test]
-fn depth_and_size_of_a_draft_do_no_harm() {
+fn deep_and_large_drafts_are_evaluated() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     profile().stdin(deep).code(3).run();
     let wide = format!(
@@ -139,7 +139,7 @@ fn depth_and_size_of_a_draft_do_no_harm() {
 }
 
 #[test]
-fn references_that_cannot_be_followed_are_shown_where_they_are() {
+fn unresolvable_references_show_their_position() {
     profile()
         .file(
             "criteria/schemas/profile.yaml",
@@ -183,7 +183,7 @@ fn references_that_cannot_be_followed_are_shown_where_they_are() {
 }
 
 #[test]
-fn nothing_is_read_beyond_the_folder_and_nothing_fetched() {
+fn nothing_is_read_outside_the_folder_or_from_the_network() {
     let outside = |reference: &str| {
         profile()
             .file("secret.json", "{\"type\": \"object\"}")
@@ -218,9 +218,9 @@ fn nothing_is_read_beyond_the_folder_and_nothing_fetched() {
         .run();
 }
 
-/// Who lets a criteria file run code lets it read schemas, too: not from the network.
+/// A criteria file whose code is trusted may also read schemas elsewhere, but not from the network.
 #[test]
-fn a_criteria_file_that_is_trusted_reaches_schemas_elsewhere() {
+fn a_trusted_criteria_file_may_read_schemas_elsewhere() {
     let shared = |place: &str, age: &str| {
         Test::new()
             .args(["evaluate", "-c", "criteria/c.toml"])
@@ -255,7 +255,7 @@ fn a_criteria_file_that_is_trusted_reaches_schemas_elsewhere() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_is_no_way_out_of_the_folder() {
+fn a_link_does_not_lead_out_of_the_folder() {
     let test = profile().file("secret.json", "{\"definitions\": {\"years\": {}}}");
     std::fs::remove_file(test.path("criteria/schemas/age.json")).unwrap();
     std::os::unix::fs::symlink(
@@ -269,7 +269,7 @@ fn a_link_is_no_way_out_of_the_folder() {
 }
 
 #[test]
-fn a_document_may_stand_in_the_criteria_file_or_be_named_there() {
+fn a_document_may_be_inline_or_a_file() {
     let test = |documents: &str| {
         Test::new()
             .args(["evaluate", "-c", "c.toml"])
@@ -295,7 +295,7 @@ fn a_document_may_stand_in_the_criteria_file_or_be_named_there() {
 }
 
 #[test]
-fn a_wrong_criterion_says_what_where_and_what_to_do() {
+fn errors_name_the_problem_its_position_and_a_fix() {
     inline("{ type = 'strange' }")
         .code(2)
         .stderr_has("invalid JSON Schema at `/type`")
@@ -338,7 +338,7 @@ fn a_wrong_criterion_says_what_where_and_what_to_do() {
     }
 }
 
-/// A writer is told the schema, and a reviser what is wrong with its draft.
+/// The writer sees the schema, and the reviser sees the errors of the draft.
 #[test]
 fn the_loop_revises_towards_the_schema() {
     let script = "[[reply]]\npurpose = 'write'\ncontains = '\"maximum\":150'\ntext = '{\"name\": \"Ada\", \"age\": 200}'\n\

@@ -1,4 +1,4 @@
-//! The `script` evaluator: what scripts see, what they may return, and what it means that one fails.
+//! The `script` evaluator: what scripts see and return, and what a failing script means.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::harness::{KEY, Ran, Test};
 use crate::plan::{answering, draft};
 use crate::support::server::{Protocol, Purpose, Reply};
 
-/// A criteria file with one script; the code stands in a text of several lines.
+/// A criteria file with one script as a multi-line string.
 fn criteria(keys: &str, code: &str) -> String {
     format!(
         "name = 'scripted'\n[[criteria]]\nname = 'script'\nevaluator = 'script'\n{keys}\ncode = '''\n{code}\n'''\n"
@@ -28,7 +28,7 @@ fn result(ran: &Ran) -> Value {
     ran.json()["evaluation"]["criteria"][0].clone()
 }
 
-/// Whether a program is installed. Says so on stderr if not; fails if all tests are required.
+/// Whether a program is installed. If not, prints a message, or fails if all tests are required.
 pub(crate) fn has(program: &str) -> bool {
     let there = std::process::Command::new(program)
         .arg("--version")
@@ -43,9 +43,9 @@ pub(crate) fn has(program: &str) -> bool {
     there
 }
 
-/// In what they print, return and fail with; the harness looks for the key everywhere.
+/// In output, return values and errors; the harness searches everything for the key.
 #[test]
-fn known_keys_are_redacted_in_what_scripts_say() {
+fn known_keys_are_redacted_in_the_output_of_scripts() {
     for (language, code, exit) in [
         (
             "lua",
@@ -73,7 +73,7 @@ fn known_keys_are_redacted_in_what_scripts_say() {
 }
 
 #[test]
-fn lua_needs_no_leave_and_its_verdict_is_the_report() {
+fn lua_needs_no_permission_and_its_verdict_is_the_report() {
     lua("short", "return #output < 10")
         .stdout("text.txt: meets the criteria, score 1.00\n  ✓ script  1.00  valid\n")
         .run();
@@ -91,7 +91,7 @@ fn lua_needs_no_leave_and_its_verdict_is_the_report() {
 }
 
 #[test]
-fn a_score_counts_by_the_floor_which_is_lower_than_that_of_plain_facts() {
+fn a_score_has_a_lower_default_threshold_than_hard_checks() {
     for (score, code) in [("0.69", 3), ("0.8", 0)] {
         let ran = lua("x", &format!("return {score}"))
             .args(["--format", "json"])
@@ -107,7 +107,7 @@ fn a_score_counts_by_the_floor_which_is_lower_than_that_of_plain_facts() {
 }
 
 #[test]
-fn a_severe_error_outweighs_the_rest_and_a_minor_one_does_not() {
+fn a_severe_error_fails_the_draft_but_a_minor_one_does_not() {
     for (severity, code) in [("critical", 3), ("minor", 0)] {
         let script = format!(
             "return {{ valid = true, score = 1, errors = {{ {{ message = 'm', severity = '{severity}' }} }} }}"
@@ -123,7 +123,7 @@ fn a_severe_error_outweighs_the_rest_and_a_minor_one_does_not() {
 }
 
 #[test]
-fn a_draft_that_is_json_is_there_as_a_value_and_as_text() {
+fn a_json_draft_is_available_as_a_value_and_as_text() {
     let code = "return type(output) == 'string' and state.data.name == 'Ada' \
                 and state.reflection_output.name == 'Ada' and json.decode(output).name == 'Ada'";
     lua("{\"name\": \"Ada\"}\n", code).run();
@@ -140,7 +140,7 @@ fn a_draft_that_is_json_is_there_as_a_value_and_as_text() {
 }
 
 #[test]
-fn what_a_script_sees_beside_the_draft() {
+fn a_script_sees_more_than_the_draft() {
     let code = "return state.iteration == 1 and state.prompt == 'Say hello.' and #state.history == 0 \
                 and state.criteria[1].name == 'script' and state.criteria[1].threshold == 0.7";
     lua("hello", code).args(["--prompt", "Say hello."]).run();
@@ -174,9 +174,9 @@ fn a_script_that_fails_is_neither_a_pass_nor_a_zero() {
     }
 }
 
-/// Also inside of one call that the interpreter cannot interrupt.
+/// Even inside a single call that the interpreter cannot interrupt.
 #[test]
-fn a_script_without_end_is_ended_at_its_limit() {
+fn an_endless_script_is_killed_at_its_time_limit() {
     for code in [
         "while true do end",
         "return string.find(string.rep('a', 100000), string.rep('a?', 100000) .. 'b') == nil",
@@ -197,7 +197,7 @@ fn a_script_without_end_is_ended_at_its_limit() {
 }
 
 #[test]
-fn lua_reaches_nothing_outside() {
+fn lua_has_no_access_to_the_system() {
     for code in [
         "os.execute('id')",
         "io.open('/etc/passwd')",
@@ -211,7 +211,7 @@ fn lua_reaches_nothing_outside() {
     }
 }
 
-/// The reviser is told what the script found, and the script sees what came before.
+/// The reviser sees the script's errors, and the script sees earlier versions.
 #[test]
 fn in_the_loop_errors_reach_the_writer_and_history_reaches_the_script() {
     let code = "if state.iteration == 1 then\n\
@@ -232,9 +232,9 @@ fn in_the_loop_errors_reach_the_writer_and_history_reaches_the_script() {
     assert!(asked.contains("the frog is missing"), "{asked}");
 }
 
-/// No revision fixes a check that fails, and no verdict of a judge outweighs it.
+/// No revision fixes a failing check, and no verdict of a judge outweighs it.
 #[test]
-fn in_the_loop_a_script_that_fails_ends_the_run_at_once() {
+fn in_the_loop_a_failing_script_ends_the_run() {
     let server = answering([Reply::text("The pond.")]);
     server.on(Purpose::Write, |_| Reply::text("Never asked for."));
     server.on(Purpose::Judge, |_| Reply::text("Never asked for."));
@@ -259,7 +259,7 @@ fn in_the_loop_a_script_that_fails_ends_the_run_at_once() {
     );
 }
 
-/// A script in a file, named by criteria in a folder of their own.
+/// A script file, named by criteria in their own folder.
 fn script_file(file: &str) -> Test {
     Test::new()
         .args(["evaluate", "text.txt", "-c", "set/c.toml"])
@@ -271,7 +271,7 @@ fn script_file(file: &str) -> Test {
 }
 
 #[test]
-fn a_script_may_be_a_file_beside_the_criteria_and_is_kept_in_the_log() {
+fn a_script_may_be_a_file_next_to_the_criteria_and_is_recorded() {
     let ran = script_file("checks/long.lua")
         .file(
             "set/checks/long.lua",
@@ -288,11 +288,15 @@ fn a_script_may_be_a_file_beside_the_criteria_and_is_kept_in_the_log() {
         "return #output > 100 -- the log has this\n"
     );
     assert_eq!(criterion["language"], "lua");
-    assert_eq!(criterion["origin"], Value::Null, "no path of this machine");
+    assert_eq!(
+        criterion["origin"],
+        Value::Null,
+        "no local path is recorded"
+    );
 }
 
 #[test]
-fn a_script_file_does_not_reach_out_of_the_folder() {
+fn a_script_file_must_be_inside_the_folder() {
     let refused = |test: Test, said: &str| {
         test.code(2)
             .stderr_has("set/c.toml:4:8")
@@ -314,7 +318,7 @@ fn a_script_file_does_not_reach_out_of_the_folder() {
 }
 
 #[test]
-fn what_is_wrong_with_a_script_criterion_is_said_with_its_place() {
+fn errors_in_a_script_criterion_show_their_position() {
     for (keys, said) in [
         ("", "a script criterion needs `code` or `file`"),
         ("code = ' '", "this script is empty"),
@@ -342,7 +346,7 @@ fn what_is_wrong_with_a_script_criterion_is_said_with_its_place() {
 }
 
 #[test]
-fn python_gives_verdicts_too() {
+fn python_scripts_return_verdicts() {
     if !has("python3") {
         return;
     }
@@ -368,7 +372,7 @@ fn python_gives_verdicts_too() {
 }
 
 #[test]
-fn prolog_gives_verdicts_too() {
+fn prolog_scripts_return_verdicts() {
     if !has("swipl") {
         return;
     }

@@ -1,4 +1,4 @@
-//! What signals do: the first ends the run and keeps what there is, the second ends the process.
+//! Signals: the first ends the run and keeps its results, the second ends the process.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::harness::{Running, Test};
 use crate::plan::{BOTH, FIRST, answering, draft, verdict};
 use crate::support::server::{Protocol, Reply, Server};
 
-/// A server that takes its time with the third call, the revision.
+/// Starts a server that is slow in the third call, the revision.
 fn slow() -> Server {
     answering([
         Reply::text(FIRST),
@@ -23,7 +23,7 @@ fn until_slow(server: &Server) {
     while server.calls() < 3 {
         assert!(
             start.elapsed() < Duration::from_secs(20),
-            "the third call does not come"
+            "the third call was not made"
         );
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -65,7 +65,7 @@ fn a_signal_ends_the_run_and_nothing_is_lost() {
 }
 
 #[test]
-fn the_second_signal_ends_at_once() {
+fn the_second_signal_exits_immediately() {
     let server = slow();
     let running = draft(&server, Protocol::Ollama)
         .code(130)
@@ -73,7 +73,7 @@ fn the_second_signal_ends_at_once() {
         .spawn();
     until_slow(&server);
     running.signal("INT");
-    // The run may have ended already: then there is nothing to end at once.
+    // The run may have ended already; then there is nothing to kill.
     running.try_signal("INT");
     promptly(running);
 }
@@ -146,9 +146,9 @@ fn an_interrupted_run_in_json_and_ndjson() {
     assert_ne!(result["run_id"], Value::Null);
 }
 
-/// A file that was to be replaced is left as it is.
+/// The file that would be replaced is unchanged.
 #[test]
-fn an_interrupted_run_leaves_the_output_file_alone() {
+fn an_interrupted_run_does_not_change_the_output_file() {
     let server = slow();
     let running = draft(&server, Protocol::Ollama)
         .file("out.md", "as it was\n")
@@ -164,7 +164,7 @@ fn an_interrupted_run_leaves_the_output_file_alone() {
     assert_eq!(left, 2, "no temporary file is left behind");
 }
 
-/// Whether a process runs; one that has ended may still wait for its parent.
+/// Whether a process runs; a zombie does not count.
 #[cfg(target_os = "linux")]
 fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
@@ -182,10 +182,10 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// A command, what it started, and what has left its session; and the folder with the draft.
+/// A command, its children, a process that has left its session, and the folder with the draft.
 #[cfg(target_os = "linux")]
 #[test]
-fn nothing_that_was_started_outlives_the_program() {
+fn no_started_process_outlives_the_program() {
     for signal in ["KILL", "HUP", "QUIT", "TERM"] {
         let test = Test::new().file("text.txt", "a draft").folder("seen");
         let seen = test.path("seen");
@@ -209,7 +209,7 @@ fn nothing_that_was_started_outlives_the_program() {
         let folder = read("folder");
         let folder = std::path::Path::new(folder.trim_end());
         assert!(folder.is_dir());
-        // While it is there, so are the files with the ids.
+        // The folder with the process ids exists as long as the run's result.
         let _ran = if signal == "KILL" {
             running.kill()
         } else {
@@ -228,7 +228,7 @@ fn nothing_that_was_started_outlives_the_program() {
     }
 }
 
-/// As `nohup` starts it.
+/// Started like by `nohup`.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hangup_that_is_ignored_from_the_start_stays_ignored() {

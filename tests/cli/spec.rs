@@ -1,4 +1,4 @@
-//! `reflect evaluate --evaluator`: a single evaluator in a file, and its verdict.
+//! `reflect evaluate --evaluator`: a single evaluator from a file, and its verdict.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn verdict() -> Test {
 }
 
 #[test]
-fn the_verdict_has_the_form_of_the_seed() {
+fn the_verdict_has_the_expected_form() {
     let ran = verdict()
         .args(["--format", "json"])
         .stdin("{\"name\": \"Ada\", \"email\": \"nope\", \"age\": \"x\"}")
@@ -41,7 +41,7 @@ fn the_verdict_has_the_form_of_the_seed() {
 }
 
 #[test]
-fn a_valid_value_comes_back_as_it_was_read() {
+fn a_valid_value_is_returned_as_parsed() {
     let ran = verdict()
         .args(["--format", "json"])
         .stdin("{\"name\": \"Ada\", \"email\": \"a@b.co\", \"age\": \"36\"}")
@@ -53,9 +53,9 @@ fn a_valid_value_comes_back_as_it_was_read() {
     assert_eq!(verdict["value"]["age"], 36);
 }
 
-/// What a passing verdict suggests is none of its errors.
+/// The suggestions of a passing verdict are not errors.
 #[test]
-fn suggestions_of_a_passing_verdict_stand_once() {
+fn suggestions_of_a_passing_verdict_appear_once() {
     for spec in [
         "type: llm\nprompt: Is it good?\n",
         "type: custom\nlanguage: lua\nrun: return { valid = true, score = 0.9, suggestions = { 'Cut it.' } }\n",
@@ -78,7 +78,7 @@ fn suggestions_of_a_passing_verdict_stand_once() {
 }
 
 #[test]
-fn text_and_markdown_are_for_people() {
+fn text_and_markdown_show_the_verdict() {
     let bad = "{\n\"name\": \"Ada\"\n}";
     verdict()
         .stdin(bad)
@@ -136,7 +136,7 @@ fn events_and_reports_and_several_files_work_as_with_criteria() {
 }
 
 #[test]
-fn a_schema_may_be_in_a_file_beside() {
+fn a_schema_may_be_in_a_separate_file() {
     let test = |spec: &str| {
         Test::new()
             .args(["evaluate", "--evaluator", "specs/spec.json"])
@@ -159,7 +159,7 @@ fn a_schema_may_be_in_a_file_beside() {
 }
 
 #[test]
-fn json_input_is_judged_by_what_it_says() {
+fn json_input_is_evaluated_by_its_value() {
     let test = |input: &str| {
         Test::new()
             .args([
@@ -185,7 +185,7 @@ fn json_input_is_judged_by_what_it_says() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_before_anything_is_judged() {
+fn unusable_evaluators_are_rejected_before_any_evaluation() {
     let test = |spec: &str| {
         Test::new()
             .args(["evaluate", "--evaluator", "spec.yaml"])

@@ -1,4 +1,4 @@
-//! A person at a terminal: progress, the menu and each of its keys, Ctrl-C, sizes.
+//! A user at a terminal: progress, the menu and its keys, Ctrl-C, terminal sizes.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ const SECOND: &str = "The old pond:\na frog jumps in,\nand 漢字 and 🐸 make 
 const UP: &str = "\u{1b}[A";
 const ESCAPE: &str = "\u{1b}";
 
-/// A reply of a script: who gives it, what it is, and how long it takes.
+/// A scripted reply: its purpose, text and delay.
 fn reply(purpose: &str, text: &str, delay_ms: u32) -> String {
     let text = Value::from(text);
     format!("[[reply]]\npurpose = '{purpose}'\ntext = {text}\ndelay_ms = {delay_ms}\n")
 }
 
-/// A draft that is not good enough, then one that is.
+/// A draft that fails, then one that passes.
 fn usual(delay_ms: u32) -> String {
     [
         reply("write", FIRST, delay_ms),
@@ -33,7 +33,7 @@ fn usual(delay_ms: u32) -> String {
     .concat()
 }
 
-/// `reflect draft` with these answers of the model.
+/// Runs `reflect draft` with this script.
 fn scripted(script: &str) -> Test {
     Test::new()
         .file("criteria.toml", CRITERIA)
@@ -56,13 +56,13 @@ fn reason(ran: &Ran) -> String {
         .to_owned()
 }
 
-/// The screen without what differs from run to run.
+/// Compares the screen with a snapshot.
 fn snapshot(name: &str, terminal: &AtTerminal) {
     insta::assert_snapshot!(name, terminal.plain_screen());
 }
 
 #[test]
-fn accept_takes_a_draft_whatever_its_score() {
+fn accept_takes_a_draft_with_any_score() {
     let terminal = asked().at_terminal_piped(24, 80);
     terminal.until_menu("draft 1 · score").press("a");
     let ran = terminal.finish();
@@ -71,7 +71,7 @@ fn accept_takes_a_draft_whatever_its_score() {
 }
 
 #[test]
-fn enter_goes_on_until_the_criteria_are_met_and_then_accepts() {
+fn enter_continues_until_the_criteria_are_met_and_then_accepts() {
     let terminal = asked().at_terminal_piped(24, 80);
     terminal
         .until_menu("draft 1")
@@ -96,7 +96,7 @@ fn quit_ends_the_run_with_the_best_draft() {
 }
 
 #[test]
-fn after_a_revision_that_came_to_nothing_the_menu_comes_back() {
+fn the_menu_returns_after_a_rejected_revision() {
     for score in [5, 2] {
         let script = [
             reply("write", FIRST, 0),
@@ -115,7 +115,7 @@ fn after_a_revision_that_came_to_nothing_the_menu_comes_back() {
 }
 
 #[test]
-fn a_wish_is_told_to_the_reviser() {
+fn an_instruction_reaches_the_reviser() {
     let told = "contains = 'Shorter, with 漢字.'\n";
     let script = usual(0).replacen("[[reply]]\npurpose = 'write'", "[[first]]", 1);
     let script = script.replacen(
@@ -139,7 +139,7 @@ fn a_wish_is_told_to_the_reviser() {
 }
 
 #[test]
-fn a_wish_can_be_given_up() {
+fn an_instruction_can_be_cancelled() {
     let terminal = asked().code(3).at_terminal(24, 80);
     for keys in [ESCAPE, "\r", "\u{4}"] {
         terminal.until_menu("draft 1").press("g");
@@ -176,7 +176,7 @@ fn an_edited_draft_is_a_version_like_any_other() {
 }
 
 #[test]
-fn an_editor_that_changes_nothing_or_fails_leaves_the_menu() {
+fn the_menu_returns_after_an_editor_that_changes_nothing_or_fails() {
     for (editor, said) in [
         ("true", "the draft is unchanged"),
         ("false", "the editor `false` failed"),
@@ -195,7 +195,7 @@ fn an_editor_that_changes_nothing_or_fails_leaves_the_menu() {
 }
 
 #[test]
-fn the_editor_has_the_terminal_also_between_pipes() {
+fn the_editor_gets_the_terminal_even_between_pipes() {
     let editor = "test -t 0 && test -t 1 && printf 'At a terminal.' > \"$1\"\n";
     let terminal = asked()
         .stdin("Some context.")
@@ -208,14 +208,14 @@ fn the_editor_has_the_terminal_also_between_pipes() {
 }
 
 #[test]
-fn what_there_is_to_see_is_shown() {
+fn drafts_diffs_and_reports_are_shown() {
     let terminal = asked().at_terminal(40, 80);
     terminal.until_menu("draft 1").press("r");
     terminal.until("missing: It does not say what it is about.");
     terminal.until_menu("draft 1").press("?");
     terminal.until("  g  revise with an instruction of yours");
     terminal.until_menu("draft 1").press("d").press("c");
-    // There is nothing to compare the first draft with: the key does nothing.
+    // There is nothing to compare the first draft with, so the key does nothing.
     terminal.until_menu("draft 2").press("d");
     terminal.until("--- draft 1").until("{+");
     terminal.until_menu("draft 2").press("q");
@@ -223,7 +223,7 @@ fn what_there_is_to_see_is_shown() {
 }
 
 #[test]
-fn a_long_draft_is_cut_until_it_is_wanted() {
+fn a_long_draft_is_shown_completely_only_on_request() {
     let long: Vec<String> = (1..=40).map(|line| format!("Line{line}.")).collect();
     let script = reply("write", &long.join("\n"), 0) + &reply("judge", &verdict(2).to_string(), 0);
     let terminal = scripted(&script).arg("-i").code(3).at_terminal(24, 80);
@@ -253,7 +253,7 @@ fn another_draft_can_be_picked() {
 }
 
 #[test]
-fn a_list_can_be_left() {
+fn the_list_of_drafts_can_be_cancelled() {
     let terminal = asked().at_terminal_piped(24, 80);
     terminal.until_menu("draft 1").press("c");
     terminal.until_menu("draft 2").press("p");
@@ -263,7 +263,7 @@ fn a_list_can_be_left() {
 }
 
 #[test]
-fn at_the_limit_nothing_more_is_offered() {
+fn at_the_limit_no_further_revision_is_offered() {
     let terminal = asked().args(["-n", "1"]).code(3).at_terminal(24, 80);
     terminal
         .until_menu("draft 1")
@@ -275,7 +275,7 @@ fn at_the_limit_nothing_more_is_offered() {
 }
 
 #[test]
-fn what_was_typed_before_is_no_answer() {
+fn keys_typed_before_the_menu_are_discarded() {
     let terminal = scripted(&usual(300)).arg("-i").code(3).at_terminal(24, 80);
     terminal.until("writing").press("aaaa");
     terminal.until_menu("draft 1");
@@ -284,9 +284,9 @@ fn what_was_typed_before_is_no_answer() {
     assert_eq!(reason(&terminal.finish()), "user_quit");
 }
 
-/// Ctrl-C, wherever a run stands.
+/// Ctrl-C in every state of a run.
 #[test]
-fn ctrl_c_ends_the_run_and_keeps_what_there_is() {
+fn ctrl_c_ends_the_run_and_keeps_its_drafts() {
     type Go = fn(&AtTerminal);
     let phases: [(&str, Go); 7] = [
         ("waiting", |it| {
@@ -334,9 +334,9 @@ fn ctrl_c_ends_the_run_and_keeps_what_there_is() {
     );
 }
 
-/// A draft that was being judged is printed where somebody watches, though it was not evaluated.
+/// A draft in evaluation is printed if the user watches, although it has no score.
 #[test]
-fn ctrl_c_while_a_draft_is_judged_prints_it() {
+fn ctrl_c_during_an_evaluation_prints_the_draft() {
     let script = [
         reply("write", FIRST, 0),
         reply("judge", &verdict(5).to_string(), 20_000),
@@ -351,14 +351,14 @@ fn ctrl_c_while_a_draft_is_judged_prints_it() {
 }
 
 #[test]
-fn a_signal_at_the_menu_leaves_the_terminal_as_it_was() {
+fn a_signal_at_the_menu_restores_the_terminal() {
     let terminal = asked().code(130).at_terminal(24, 80);
     terminal.until_menu("draft 1").signal("TERM");
     assert_eq!(reason(&terminal.finish()), "interrupted");
 }
 
 #[test]
-fn time_that_is_up_ends_the_menu() {
+fn the_time_limit_ends_the_menu() {
     let terminal = asked()
         .args(["--max-time", "1s"])
         .code(5)
@@ -368,7 +368,7 @@ fn time_that_is_up_ends_the_menu() {
 }
 
 #[test]
-fn ctrl_c_in_the_editor_is_the_editors() {
+fn ctrl_c_in_the_editor_belongs_to_the_editor() {
     let editor = "trap 'printf \"Saved.\" > \"$1\"; exit 0' INT\necho editing\nsleep 10 & wait\n";
     let terminal = asked()
         .file("editor.sh", editor)
@@ -381,7 +381,7 @@ fn ctrl_c_in_the_editor_is_the_editors() {
 }
 
 #[test]
-fn the_menu_is_laid_out_anew_when_the_terminal_is_resized() {
+fn the_menu_is_redrawn_when_the_terminal_is_resized() {
     let terminal = asked().code(3).at_terminal(24, 80);
     terminal.until_menu("draft 1").resize(24, 30);
     let narrow = |screen: &str| screen.contains("\n[g]uide  [e]dit  [s]how\n");
@@ -394,7 +394,7 @@ fn the_menu_is_laid_out_anew_when_the_terminal_is_resized() {
 }
 
 #[test]
-fn screens_look_right() {
+fn screens_match_their_snapshots() {
     for columns in [80, 30] {
         let terminal = asked().code(0).at_terminal(40, columns);
         terminal.until_menu("draft 1");
@@ -413,7 +413,7 @@ fn screens_look_right() {
 }
 
 #[test]
-fn progress_is_seen_and_goes_away() {
+fn progress_is_shown_and_erased() {
     let words = ["A pond, 漢字 and 🐸, ", "and more of it. ", "And so on. "];
     let pieces: Vec<Value> = words
         .iter()
@@ -438,9 +438,9 @@ fn progress_is_seen_and_goes_away() {
     }
 }
 
-/// The screen at the end holds a line for each draft and the summary, and nothing of what was drawn before.
+/// The final screen contains one line per draft and the summary, and nothing of the status line.
 #[test]
-fn what_is_left_of_progress_is_short() {
+fn the_final_progress_is_short() {
     for columns in [80, 30] {
         let terminal = scripted(&usual(150)).at_terminal(40, columns);
         terminal.until("history show");
@@ -451,7 +451,7 @@ fn what_is_left_of_progress_is_short() {
 }
 
 #[test]
-fn progress_survives_another_size() {
+fn progress_survives_a_resize() {
     let terminal = scripted(&usual(700)).at_terminal(24, 80);
     terminal.until("waiting for the first token").resize(24, 30);
     terminal.until("evaluating").resize(24, 60);
@@ -460,7 +460,7 @@ fn progress_survives_another_size() {
 }
 
 #[test]
-fn differences_are_shown_where_they_are_wanted() {
+fn differences_are_shown_on_request() {
     let terminal = scripted(&usual(0)).arg("--diff").at_terminal(40, 80);
     terminal
         .until("--- draft 1")
@@ -476,7 +476,7 @@ fn differences_are_shown_where_they_are_wanted() {
 }
 
 #[test]
-fn a_terminal_that_can_do_nothing_gets_plain_lines() {
+fn a_dumb_terminal_gets_plain_lines() {
     let terminal = asked().env("TERM", "dumb").code(3).at_terminal(24, 80);
     terminal
         .until("draft 1: writing\n")
@@ -487,7 +487,7 @@ fn a_terminal_that_can_do_nothing_gets_plain_lines() {
 }
 
 #[test]
-fn colours_are_as_the_user_wants_them() {
+fn the_user_controls_colours() {
     for (name, value, bold) in [
         ("NO_COLOR", "1", false),
         ("NO_COLOR", "", true),
@@ -502,7 +502,7 @@ fn colours_are_as_the_user_wants_them() {
 }
 
 #[test]
-fn the_next_revision_is_made_while_somebody_decides() {
+fn the_next_revision_is_prefetched_while_the_user_decides() {
     let slow = reply("write", SECOND, 1500);
     let script = usual(0).replacen(&reply("write", SECOND, 0), &slow, 1);
     let terminal = scripted(&script)
@@ -524,7 +524,7 @@ fn the_next_revision_is_made_while_somebody_decides() {
 }
 
 #[test]
-fn a_revision_that_was_made_in_vain_is_counted() {
+fn a_wasted_prefetched_revision_is_counted() {
     let script = usual(0).replacen("[[reply]]\npurpose = 'judge'", "[[first]]", 1);
     let vain = reply("write", "In vain.", 0);
     let script = script.replacen("[[reply]]\npurpose = 'write'", "[[begin]]", 1);
@@ -547,7 +547,7 @@ fn a_revision_that_was_made_in_vain_is_counted() {
     assert_eq!(ran.history()["total_llm_calls"], 5);
 }
 
-/// Who left is asked again, and nothing is paid for twice.
+/// After resuming, the user is asked again, and no call is paid for twice.
 #[test]
 fn a_run_that_is_resumed_asks_again() {
     let terminal = asked().arg("--prefetch").code(3).at_terminal(24, 80);
@@ -580,13 +580,13 @@ fn a_run_that_is_resumed_asks_again() {
     assert_eq!(ran.stdout, format!("{FIRST}\n"));
     assert_eq!(reason(&ran), "user_accepted");
     let history = ran.history();
-    // The one that was begun ahead when the run was left is counted.
+    // The revision prefetched before the user left is counted.
     assert_eq!(history["total_llm_calls"], 5);
 }
 
-/// What is told of the calls is not broken for the terminal.
+/// Call details are not wrapped to the terminal.
 #[test]
-fn what_calls_are_told_is_told_as_it_is() {
+fn call_details_are_not_wrapped() {
     let terminal = scripted(&usual(0)).arg("-vv").at_terminal_piped(24, 30);
     terminal.until("history show");
     let ran = terminal.finish();
@@ -598,9 +598,9 @@ fn what_calls_are_told_is_told_as_it_is() {
     }
 }
 
-/// Whatever is no yes is a no.
+/// Anything but yes is a no.
 #[test]
-fn runs_are_taken_out_only_if_that_is_agreed_to() {
+fn runs_are_deleted_only_after_confirmation() {
     let ran = scripted(&usual(0)).run();
     for (answer, code, said) in [
         ("n\r", 2, "nothing deleted"),
@@ -623,7 +623,7 @@ fn runs_are_taken_out_only_if_that_is_agreed_to() {
 }
 
 #[test]
-fn a_faulty_configuration_can_be_edited_again() {
+fn an_invalid_configuration_can_be_edited_again() {
     const CONFIG: &str = "../home/.config/reflect/config.toml";
     let editor = "if test -e once; then text='retries = 1'; else text='retris = 1'; fi\n\
                   touch once\nprintf '%s' \"$text\" > \"$1\"\n";
@@ -653,7 +653,7 @@ fn a_faulty_configuration_can_be_edited_again() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_begun() {
+fn without_a_terminal_nothing_starts() {
     let server = usual_server();
     draft(&server, Protocol::Ollama)
         .arg("-i")
@@ -663,7 +663,7 @@ fn without_a_terminal_nothing_is_begun() {
         .stderr_has("--yes")
         .run();
     assert_eq!(server.calls(), 0);
-    // Not even if standard input says nothing.
+    // Even if stdin stays silent.
     let ran = draft(&server, Protocol::OpenAi)
         .args(["-i", "-"])
         .silent_stdin()
@@ -673,7 +673,7 @@ fn without_a_terminal_nothing_is_begun() {
 }
 
 #[test]
-fn yes_asks_nothing() {
+fn yes_turns_questions_off() {
     for flag in ["-y", "--yes", "--no-input"] {
         draft(&usual_server(), Protocol::Ollama)
             .args(["-i", flag])
@@ -687,7 +687,7 @@ fn yes_asks_nothing() {
 }
 
 #[test]
-fn what_nobody_judges_is_not_asked_about() {
+fn a_correction_without_evaluation_rejects_the_menu() {
     Test::new()
         .file("text.md", "A text.")
         .file("errors.txt", "An error.")
@@ -697,16 +697,16 @@ fn what_nobody_judges_is_not_asked_about() {
         .run();
 }
 
-/// Sets the clipboard and the title, clears the screen, asks for the cursor's place.
+/// Sets the clipboard and the title, clears the screen, queries the cursor position.
 const HOSTILE: &str =
     "\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[6n\u{9b}6n one\ttext\n\nTHE END.";
 
-/// What a model writes changes nothing at a terminal.
+/// Checks that a model's text does not control the terminal.
 #[track_caller]
 fn is_shown_harmlessly(test: Test) -> Ran {
     let terminal = test.at_terminal(40, 120);
     let shown = "^[]52;c;ZXZpbA==^G^[]0;title^G^[[2J^[[6n<U+009B>6n one";
-    // The preview of a draft has its end, too, but not its control characters.
+    // The preview shows the end of the draft, but not its control characters.
     terminal.until(shown).until("THE END.");
     assert!(terminal.has_written(shown), "{}", terminal.screen());
     for raw in ["\u{1b}]", "\u{1b}[2J", "\u{1b}[6n", "\u{9b}", "\u{7}"] {

@@ -1,4 +1,4 @@
-//! What makes the loop reflect, besides the verdict on every version: what is asked, and who is told.
+//! Reflection triggers apart from verdicts: what is requested, and which prompts receive it.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,12 @@ fn reply(purpose: &str, text: &str) -> String {
     format!("[[reply]]\npurpose = \"{purpose}\"\ntext = '''{text}'''\n")
 }
 
-/// A reply of the writer's to a prompt that contains this.
+/// A writer's reply to a prompt that contains this.
 fn told(of: &str, text: &str) -> String {
     format!("[[reply]]\npurpose = 'write'\ncontains = '''{of}'''\ntext = '''{text}'''\n")
 }
 
-/// A verdict with this step of the scale, and an issue with these words.
+/// A verdict with this scale step and an issue with this description.
 fn judged(step: u8, issue: &str) -> String {
     let issues = if step < 4 {
         json!([{"type": "incorrect", "severity": "major", "criterion": "clear", "description": issue}])
@@ -42,7 +42,7 @@ fn draft(script: &[String]) -> Test {
         .file("script.toml", script.concat())
 }
 
-/// The reflections of a run: which trigger, and what was said.
+/// Returns the reflections of a run: trigger and text.
 fn reflections(ran: &Ran) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let lines = ran.lines();
@@ -58,7 +58,7 @@ fn calls(ran: &Ran) -> usize {
 
 const ADVICE: &str = "The roof was lost; keep it.";
 
-/// A run in which the second version is worse, and the third is good.
+/// A run whose second version is worse and whose third passes.
 fn falling(between: &[String]) -> Vec<String> {
     let before = [
         reply("write", "one with a roof"),
@@ -71,7 +71,7 @@ fn falling(between: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn a_drop_is_reflected_on_and_the_next_revision_is_told() {
+fn a_quality_drop_is_reflected_on_for_the_next_revision() {
     let script = falling(&[
         told("two with nothing", ADVICE),
         told(ADVICE, "three with a roof"),
@@ -94,7 +94,7 @@ fn a_drop_is_reflected_on_and_the_next_revision_is_told() {
 }
 
 #[test]
-fn a_drop_is_not_reflected_on_unless_that_is_asked_for() {
+fn a_quality_drop_is_reflected_on_only_on_request() {
     let script = falling(&[reply("write", "three with a roof")]);
     for args in [
         &[][..],
@@ -122,9 +122,9 @@ fn a_drop_is_not_reflected_on_unless_that_is_asked_for() {
         .run();
 }
 
-/// The loop goes on as it would have without.
+/// The loop continues as without it.
 #[test]
-fn a_reflection_of_no_use_is_not_used() {
+fn a_failed_reflection_is_ignored() {
     let none = "contains = 'worse-draft'\n";
     for (of_no_use, warned) in [
         ("text = ''", true),
@@ -154,7 +154,7 @@ fn a_reflection_of_no_use_is_not_used() {
 }
 
 #[test]
-fn where_nobody_answers_nobody_reflects() {
+fn an_unavailable_server_is_not_reflected_on() {
     let script = falling(&[
         "[[reply]]\npurpose = 'write'\nerror = { class = 'auth', message = 'wrong key' }\n"
             .to_owned(),
@@ -170,7 +170,7 @@ fn where_nobody_answers_nobody_reflects() {
 const REFUSAL: &str = "I'm sorry, but I can't help with that.";
 
 #[test]
-fn a_failed_revision_is_reflected_on_and_made_again() {
+fn a_failed_revision_is_reflected_on_and_repeated() {
     let script = [
         reply("write", "one with a roof"),
         judged(3, "The roof leaks."),
@@ -183,7 +183,7 @@ fn a_failed_revision_is_reflected_on_and_made_again() {
     let said = [("error".to_owned(), ADVICE.to_owned())];
     assert_eq!(reflections(&ran), said);
     assert_eq!(ran.drafts(), ["one with a roof", "two with a roof"]);
-    // Without it the attempt is lost.
+    // Without it, the attempt is lost.
     let script = [
         reply("write", "one with a roof"),
         judged(3, "The roof leaks."),
@@ -196,7 +196,7 @@ fn a_failed_revision_is_reflected_on_and_made_again() {
 }
 
 #[test]
-fn a_first_draft_that_fails_twice_is_reflected_on_before_it_is_given_up() {
+fn a_first_draft_that_fails_twice_is_reflected_on_before_giving_up() {
     let failing = |third: &str| {
         [
             reply("write", REFUSAL),
@@ -218,12 +218,12 @@ fn a_first_draft_that_fails_twice_is_reflected_on_before_it_is_given_up() {
         .stderr_has("not a valid draft: the model refused")
         .run();
     assert_eq!(calls(&ran), 4);
-    // Without it two replies are all.
+    // Without it, there are just two replies.
     let ran = draft(&failing("one with a roof")).code(3).run();
     assert_eq!(calls(&ran), 2);
 }
 
-/// The writer cannot fix what went wrong with a server.
+/// The writer cannot fix a server error.
 #[test]
 fn a_failed_call_is_not_reflected_on() {
     for class in ["auth", "quota", "unreachable"] {
@@ -261,7 +261,7 @@ const SECTIONS: [&str; 3] = [
     "In the morning all was calm.",
 ];
 
-/// A run in three sections whose look back comes after the second.
+/// A run in three sections with a reflection after the second.
 fn in_steps() -> Vec<String> {
     vec![
         told("list its sections in order", OUTLINE),
@@ -274,7 +274,7 @@ fn in_steps() -> Vec<String> {
 }
 
 #[test]
-fn a_draft_in_steps_is_outlined_written_by_section_and_looked_back_at() {
+fn a_draft_in_steps_is_outlined_written_by_section_and_reflected_on() {
     let ran = draft(&in_steps())
         .args(["--steps", "--reflection-interval", "2"])
         .stderr_has("draft 1: writing an outline\n")
@@ -296,7 +296,7 @@ fn a_draft_in_steps_is_outlined_written_by_section_and_looked_back_at() {
 }
 
 #[test]
-fn drafts_are_written_in_steps_only_where_that_is_asked_for() {
+fn drafts_are_written_in_steps_only_on_request() {
     let whole = [reply("write", SECTIONS[0]), judged(5, "")];
     for args in [&[][..], &["--steps=false"]] {
         assert_eq!(calls(&draft(&whole).args(args).run()), 2);
@@ -304,7 +304,7 @@ fn drafts_are_written_in_steps_only_where_that_is_asked_for() {
     let mut script = in_steps();
     script.remove(3);
     script[3] = reply("write", SECTIONS[2]);
-    // In three sections there is none after the third.
+    // Among three sections, there is none after the third.
     for (settings, args) in [
         ("steps = true", &[][..]),
         ("steps = true\nreflection_interval = 0", &[]),
@@ -327,7 +327,7 @@ fn drafts_are_written_in_steps_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn without_an_outline_the_draft_is_written_as_a_whole() {
+fn without_an_outline_the_draft_is_written_in_one_call() {
     for no_outline in ["The storm came at night.", "1. Storm: all of it", ""] {
         let script = [
             reply("write", no_outline),
@@ -342,7 +342,7 @@ fn without_an_outline_the_draft_is_written_as_a_whole() {
 }
 
 #[test]
-fn a_section_that_fails_is_asked_for_once_more_and_then_the_whole() {
+fn a_failed_section_is_retried_once_and_then_replaced_by_the_whole_draft() {
     let mut script = in_steps();
     script[2] = reply("write", REFUSAL);
     script.insert(3, told("The last reply was a refusal", SECTIONS[1]));
@@ -365,7 +365,7 @@ fn a_section_that_fails_is_asked_for_once_more_and_then_the_whole() {
 }
 
 #[test]
-fn what_stands_around_a_section_is_taken_away() {
+fn boilerplate_around_a_section_is_removed() {
     let mut script = in_steps();
     let talk = format!("Sure! Here is the text:\n\n{}", SECTIONS[0]);
     script[1] = reply("write", &talk);
@@ -375,7 +375,7 @@ fn what_stands_around_a_section_is_taken_away() {
     assert_eq!(ran.drafts(), [SECTIONS.join("\n\n")]);
 }
 
-/// No word of it is the same as another.
+/// Returns prose in which no word is repeated.
 fn prose(tag: &str) -> String {
     let sentences: Vec<String> = (0..20)
         .map(|n| format!("House {tag}{n} lost its roof{n} to wind{tag}{n}."))
@@ -384,7 +384,7 @@ fn prose(tag: &str) -> String {
 }
 
 #[test]
-fn a_draft_in_steps_that_can_no_longer_pass_is_not_written_to_its_end() {
+fn a_draft_in_steps_that_can_no_longer_pass_is_stopped() {
     let criteria = "[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 20\n";
     let script = [
         reply("write", OUTLINE),
@@ -418,7 +418,7 @@ fn a_draft_in_steps_that_can_no_longer_pass_is_not_written_to_its_end() {
 }
 
 #[test]
-fn a_draft_in_steps_ends_where_the_tokens_do() {
+fn a_draft_in_steps_ends_at_the_token_limit() {
     let dear = |text: &str| {
         format!(
             "[[reply]]\npurpose = 'write'\ntext = '''{text}'''\nusage = {{ prompt = 500, completion = 500 }}\n"
@@ -447,14 +447,14 @@ fn a_draft_in_steps_ends_where_the_tokens_do() {
     assert_eq!((ran.drafts().len(), calls(&ran)), (0, 1));
 }
 
-/// Programs that are on every system these tests run on.
+/// Programs that exist on every system these tests run on.
 #[cfg(unix)]
 mod tools {
     use super::*;
 
     const MORE: &str = "Four words are enough.";
 
-    /// What the tools of a run came to: name, exit code, output.
+    /// Returns the tool results of a run: name, exit code, output.
     fn results(ran: &Ran) -> Vec<(String, Value, String)> {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let lines = ran.lines();
@@ -504,7 +504,7 @@ mod tools {
         assert_eq!(calls(&ran), 6);
     }
 
-    /// Two drafts; the second writer is shown this.
+    /// Two drafts; the prompt of the second contains this.
     fn two_drafts(shown: &str) -> [String; 4] {
         [
             reply("write", "one with a roof"),
@@ -548,7 +548,7 @@ mod tools {
     }
 
     #[test]
-    fn a_tool_that_fails_ends_nothing_and_is_an_error_to_reflect_on() {
+    fn a_failing_tool_does_not_end_the_run_and_is_reflected_on() {
         let fails = "sh -c 'echo broken >&2; exit 3'";
         let script = [
             &[told(
@@ -570,7 +570,7 @@ mod tools {
     }
 
     #[test]
-    fn a_tool_that_names_the_draft_waits_for_one() {
+    fn a_tool_that_needs_the_draft_waits_for_one() {
         let ran = with("cat {draft_file}", &{
             let mut script = two_drafts(ADVICE).to_vec();
             script.insert(
@@ -608,9 +608,9 @@ mod tools {
         assert_eq!(results(&ran).len(), 1);
     }
 
-    /// It runs where the user is, with none of his keys.
+    /// It runs in the user's folder, without any keys.
     #[test]
-    fn a_tool_runs_where_the_user_is_and_knows_none_of_his_keys() {
+    fn a_tool_runs_in_the_users_folder_without_any_keys() {
         let script = [reply("write", "one with a roof"), judged(5, "")];
         let ran = with("sh -c 'ls criteria.toml; env'", &script)
             .args(["--reflect-on-tools", ""])
@@ -621,9 +621,9 @@ mod tools {
         assert!(output.starts_with("criteria.toml\n"), "{output}");
     }
 
-    /// Before any model is asked: the script has no answers.
+    /// Before any model call: the script has no replies.
     #[test]
-    fn what_cannot_run_is_refused_at_once() {
+    fn a_tool_that_cannot_run_is_rejected_before_any_call() {
         let with = |tool: &str| draft(&[]).args(["--tool", tool]).code(2);
         let ran = with("grep -c 'a b'").run();
         for part in [

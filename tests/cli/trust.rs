@@ -1,5 +1,5 @@
-//! Files that may be somebody else's: a project's configuration, criteria, workflows, rows of a batch. They open no
-//! file outside of their folder, download nothing, and choose neither a server nor a provider on their own.
+//! Untrusted files: project configuration, criteria, workflows, rows of a batch. They must not open files
+//! outside their folder, download anything, or choose a server or provider on their own.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::support::server::{Protocol, Reply, Server};
 
 const USER: &str = "../home/.config/reflect/config.toml";
 
-/// A line that must not be shown, in a file that is nobody's business.
+/// A line of a private file, which must not be shown.
 const SECRET: &str = "AWS_SECRET = this-is-not-for-you\n";
 
 /// A criterion that is judged by this model.
@@ -22,7 +22,7 @@ fn workflow(keys: &serde_json::Value) -> String {
     json!({ "nodes": [{ "name": "ask", "uses": "llm.call", "with": keys }] }).to_string()
 }
 
-/// A run that must not begin, and shows nothing of the secret file.
+/// Checks a run that must be rejected, and must not show the private file.
 #[track_caller]
 fn refused(server: &Server, test: Test, said: &[&str]) {
     let mut test = test
@@ -40,9 +40,9 @@ fn refused(server: &Server, test: Test, said: &[&str]) {
     assert_eq!(server.calls(), 0, "no first call");
 }
 
-/// The model `scripted:PATH` and weights by their path are files of this machine.
+/// `scripted:PATH` and weights by path are files on this machine.
 #[test]
-fn only_the_user_names_a_file_as_a_model() {
+fn only_the_user_may_name_a_file_as_a_model() {
     let names = [
         "scripted:/proc/self/environ",
         "scripted:../home/.env",
@@ -68,7 +68,7 @@ fn only_the_user_names_a_file_as_a_model() {
                     test.file(".reflect.toml", &project),
                     &[".reflect.toml:1", name],
                 );
-                // Permission to choose models is no permission to read files.
+                // Permission to choose models does not include reading files.
                 let test = with().env_remove("REFLECT_MODEL").arg("--allow-models");
                 refused(
                     &server,
@@ -94,9 +94,9 @@ fn only_the_user_names_a_file_as_a_model() {
     );
 }
 
-/// A dry run and the doctor open nothing either.
+/// Dry runs and `doctor` open no file, either.
 #[test]
-fn what_only_looks_at_a_model_opens_no_file() {
+fn dry_runs_and_doctor_open_no_file() {
     let server = Server::start();
     let project = "model = 'scripted:../home/.env'\n";
     let test = || {
@@ -123,9 +123,9 @@ fn what_only_looks_at_a_model_opens_no_file() {
     assert!(ran.stdout.contains(".reflect.toml:1"), "{}", ran.stdout);
 }
 
-/// The user's own file may do all of that, also by a short name that a project uses.
+/// The user's own file may do all of that, including through an alias that a project uses.
 #[test]
-fn an_alias_of_the_user_is_the_users_word() {
+fn an_alias_counts_as_named_by_the_user() {
     Test::new()
         .file(
             "criteria.toml",
@@ -170,7 +170,7 @@ fn criteria_of_a_project_stay_in_its_folder() {
     let path = home(&test);
     let test = test.file(".reflect.toml", format!("criteria = '{path}'\n"));
     refused(&server, test, &["outside", "--criteria"]);
-    // What the user names is read wherever it is.
+    // Files that the user names are read anywhere.
     with_server(&server, Protocol::OpenAi)
         .file("../home/c.toml", CRITERIA)
         .args(["draft", "Write.", "-c", "../home/c.toml", "--dry-run"])
@@ -189,7 +189,7 @@ fn link(test: &Test, target: &str, name: &str) {
 
 #[cfg(unix)]
 #[test]
-fn a_project_file_that_points_out_of_its_folder_is_not_read() {
+fn a_project_file_linked_to_another_folder_is_not_read() {
     let server = usual_server();
     let test = draft(&server, Protocol::OpenAi).file("../home/.env", SECRET);
     link(&test, "../home/.env", ".reflect.toml");
@@ -199,7 +199,7 @@ fn a_project_file_that_points_out_of_its_folder_is_not_read() {
         .run();
 }
 
-/// As `git` does it, with its `safe.directory`.
+/// Like `git` with its `safe.directory`.
 #[cfg(unix)]
 #[test]
 fn a_project_file_of_another_user_is_not_read() {
@@ -209,7 +209,7 @@ fn a_project_file_of_another_user_is_not_read() {
         .file(".reflect.toml", "this is not read at all")
         .ordinary_user();
     if std::fs::metadata(test.path("")).expect("a folder").uid() != 0 {
-        // Only root can run the program as somebody else.
+        // Only root can run the program as another user.
         return;
     }
     test.stdout("The second draft.\n")
@@ -257,7 +257,7 @@ fn criteria_of_a_row_stay_in_the_folder_of_the_tasks() {
 }
 
 #[test]
-fn a_workflow_names_criteria_beside_it_or_built_in_ones() {
+fn a_workflow_may_name_criteria_in_its_folder_or_built_in_ones() {
     let server = Server::start();
     let file = json!({ "nodes": [{ "name": "n", "uses": "reflection.evaluate", "with": {
         "data": "x", "evaluator": { "type": "criteria", "criteria": "credentials" } } }] });
@@ -268,7 +268,7 @@ fn a_workflow_names_criteria_beside_it_or_built_in_ones() {
     refused(&server, test, &["no built-in criteria have this name"]);
 }
 
-/// Of another provider than the user's, a model is asked only with permission.
+/// A model of a provider that the user has not chosen needs permission.
 #[test]
 fn another_provider_needs_permission() {
     let server = Server::start();
@@ -306,7 +306,7 @@ fn another_provider_needs_permission() {
         .file("w.yaml", workflow(&keys))
         .args(["run", "w.yaml", "--allow-exec"]);
     refused(&server, user(test), &["w.yaml", "groq:y"]);
-    // With it, the request goes out (and is refused by the proxy of this test).
+    // With permission, the request is sent (and refused by the proxy of this test).
     criterion()
         .arg("--allow-models")
         .args(["--retries", "0"])
@@ -325,7 +325,7 @@ fn another_provider_needs_permission() {
     }
 }
 
-/// Another model of the same provider, or one on this machine, sends the prompt nowhere new.
+/// Another model of the same provider, or a local one, sends the prompt nowhere new.
 #[test]
 fn the_users_provider_and_this_machine_need_no_permission() {
     let other = answering([Reply::text(&verdict(5).to_string())]);
@@ -361,10 +361,10 @@ fn a_download_needs_permission() {
         .env_remove("REFLECT_MODEL")
         .file(".reflect.toml", format!("model = '{weights}'\n"));
     refused(&server, with(test), &[".reflect.toml:1", weights]);
-    assert!(hub.requests().is_empty(), "nothing is asked for");
+    assert!(hub.requests().is_empty(), "nothing is requested");
 }
 
-/// Whom prompts and keys go to is the user's to say.
+/// Only the user decides where prompts and keys are sent.
 #[test]
 fn a_workflow_sets_no_server_on_its_own() {
     let server = Server::start();
@@ -383,7 +383,7 @@ fn a_workflow_sets_no_server_on_its_own() {
         refused(&server, with(args), &said);
     }
     assert!(server.requests().is_empty());
-    // Trusted with it, the server is asked, but no key goes there.
+    // With trust, the server is called, but receives no key.
     server.reply_text("Fine.");
     let test = with(&[]);
     let folder = test.path("").canonicalize().expect("a folder");
@@ -398,9 +398,9 @@ fn a_workflow_sets_no_server_on_its_own() {
     }
 }
 
-/// The address of the provider that the user has set up is no other address, and its key goes there.
+/// The address of the user's provider is not another address, so its key is sent.
 #[test]
-fn a_workflow_may_name_the_server_that_is_in_use_anyway() {
+fn a_workflow_may_name_the_server_in_use() {
     let server = answering([Reply::text("Fine.")]);
     let keys = json!({ "prompt": "x", "provider": "openai", "model": "test", "api_base": server.openai_url() });
     with_server(&server, Protocol::OpenAi)
@@ -413,7 +413,7 @@ fn a_workflow_may_name_the_server_that_is_in_use_anyway() {
         server.chats()[0].header("authorization"),
         Some(format!("Bearer {KEY}").as_str())
     );
-    // A model that the user names for this run is at the user's address, whatever the file says.
+    // A model that the user names for this run uses the user's address, whatever the file says.
     let server = answering([Reply::text("Fine.")]);
     let keys = json!({ "prompt": "x", "model": "test", "api_base": "http://127.0.0.1:9/v1" });
     with_server(&server, Protocol::OpenAi)
@@ -423,7 +423,7 @@ fn a_workflow_may_name_the_server_that_is_in_use_anyway() {
         .run();
 }
 
-/// What is wrong with a configuration is shown without what may be a secret.
+/// Errors in a configuration must not show possible secrets.
 #[test]
 fn an_error_in_the_configuration_shows_no_secret() {
     let configs = [
@@ -439,7 +439,7 @@ fn an_error_in_the_configuration_shows_no_secret() {
         format!("password = [\n  '{KEY}',\n  {KEY}\n]\n"),
     ];
     each(&configs, Clone::clone, |config| {
-        // The harness looks for the key in what is printed.
+        // The harness searches the output for the key.
         Test::new()
             .file(USER, config)
             .args(["config", "show"])
@@ -464,7 +464,7 @@ fn an_error_in_the_configuration_shows_no_secret() {
             Test::new().env("REFLECT_BASE_URL", &url),
             Test::new().env("OPENAI_BASE_URL", &url),
         ] {
-            // The harness looks for the key in what is printed.
+            // The harness searches the output for the key.
             test.file("criteria.toml", CRITERIA)
                 .args(["draft", "Write.", "-c", "criteria.toml", "-m", "openai:x"])
                 .code(2)
@@ -473,9 +473,9 @@ fn an_error_in_the_configuration_shows_no_secret() {
     }
 }
 
-/// A key in the query of an address goes to the server, and nowhere else.
+/// A key in the query of an address is sent only to the server.
 #[test]
-fn a_key_in_an_address_is_sent_and_not_shown() {
+fn a_key_in_an_address_is_sent_but_not_shown() {
     let server = usual_server();
     let url = format!("{}?api-version=3&key={KEY}", server.openai_url());
     let ran = Test::new()
@@ -497,7 +497,7 @@ fn a_key_in_an_address_is_sent_and_not_shown() {
     for chat in server.chats() {
         assert_eq!(chat.query.as_deref(), Some(query.as_str()));
     }
-    // The harness has looked for it in the run log. What was left out of it is asked for where it is needed again.
+    // The harness has searched the run log. The part left out of the address is required again when resuming.
     ran.then(["history", "resume", "last", "-n", "2"])
         .code(2)
         .stderr_has("REFLECT_BASE_URL")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::Test;
 use crate::script::has;
 
-/// A loop in Lua that is good enough at its second attempt.
+/// A loop in Lua whose second attempt passes.
 const LOOP: &str = "\
 name: grow
 nodes:
@@ -36,7 +36,7 @@ fn grow(least: u32, on_failure: &str) -> Test {
         ])
 }
 
-/// A run with replies of a scripted model, in order.
+/// A run with these replies of a scripted model, in order.
 fn scripted(file: &str, text: &str, input: &Value, replies: &str) -> Test {
     Test::new()
         .file(file, text)
@@ -46,7 +46,7 @@ fn scripted(file: &str, text: &str, input: &Value, replies: &str) -> Test {
 }
 
 #[test]
-fn the_result_of_a_loop_is_the_value_as_the_schema_reads_it() {
+fn the_result_of_a_loop_is_the_value_parsed_by_the_schema() {
     let file = "\
 name: w
 nodes:
@@ -64,7 +64,7 @@ nodes:
         .run();
     assert_eq!(ran.json()["state"]["reflection_output"]["age"], 42);
     assert_eq!(ran.json()["state"]["age"], 42);
-    // Without a schema it stays what it is.
+    // Without a schema, it is unchanged.
     let file = "\
 name: w
 nodes:
@@ -82,7 +82,7 @@ nodes:
 }
 
 #[test]
-fn a_command_check_of_a_loop_gets_what_is_inside_a_fence() {
+fn a_command_check_of_a_loop_receives_the_content_of_a_fence() {
     let file = "\
 name: w
 nodes:
@@ -104,7 +104,7 @@ nodes:
 }
 
 #[test]
-fn the_last_draft_is_printed_and_says_by_its_code_whether_it_is_good_enough() {
+fn the_last_draft_is_printed_and_the_exit_code_shows_whether_it_passes() {
     grow(10, "return_best").stdout("xxxxxxxxxx\n").run();
     grow(99, "return_best").code(3).stdout("xxxxxxxxxx\n").run();
     grow(99, "return_best")
@@ -125,7 +125,7 @@ fn the_last_draft_is_printed_and_says_by_its_code_whether_it_is_good_enough() {
 }
 
 #[test]
-fn json_has_the_whole_state_and_events_end_with_one_run_end() {
+fn json_contains_the_whole_state_and_events_end_with_one_run_end() {
     let ran = grow(10, "return_best").args(["--format", "json"]).run();
     let result = ran.json();
     assert_eq!(result["success"], true);
@@ -164,7 +164,7 @@ fn json_has_the_whole_state_and_events_end_with_one_run_end() {
 }
 
 #[test]
-fn code_runs_only_with_leave_and_the_error_names_the_node_and_the_flag() {
+fn code_needs_permission_and_the_error_names_the_node_and_the_flag() {
     let text = "nodes:\n  - name: danger\n    run: |\n      import os\n      return os.getcwd()\n";
     Test::new()
         .file("w.yaml", text)
@@ -200,7 +200,7 @@ fn code_runs_only_with_leave_and_the_error_names_the_node_and_the_flag() {
 
 #[test]
 #[cfg(unix)]
-fn commands_get_values_as_arguments_and_on_standard_input() {
+fn commands_receive_values_as_arguments_and_on_stdin() {
     let text = "nodes:\n  - name: upper\n    uses: command\n    with:\n      command: [tr, a-z, \"{{ state.to }}\"]\n      stdin: \"{{ state.text }}\"\n";
     Test::new()
         .file("w.yaml", text)
@@ -225,7 +225,7 @@ fn commands_get_values_as_arguments_and_on_standard_input() {
 
 #[test]
 #[cfg(unix)]
-fn a_command_that_judges_runs_where_the_file_says() {
+fn an_evaluator_command_runs_in_the_folder_that_the_file_sets() {
     let text = "\
 nodes:
   - name: draft
@@ -244,7 +244,7 @@ nodes:
 }
 
 #[test]
-fn a_file_is_checked_without_running_and_mistakes_show_their_place() {
+fn a_file_is_checked_without_running_and_errors_show_their_position() {
     grow(1, "return_best")
         .arg("--check")
         .stdout("grow.yaml: ok\n")
@@ -277,7 +277,7 @@ fn a_file_is_checked_without_running_and_mistakes_show_their_place() {
 }
 
 #[test]
-fn a_model_that_fails_ends_the_run_with_what_there_is() {
+fn a_failing_model_ends_the_run_with_the_state_so_far() {
     let text = "nodes:\n  - name: ask\n    uses: llm.call\n    with: {prompt: Hello}\n";
     scripted(
         "w.yaml",
@@ -296,7 +296,7 @@ fn a_model_that_fails_ends_the_run_with_what_there_is() {
 }
 
 #[test]
-fn steps_are_reflected_on_where_a_trigger_says_so() {
+fn triggers_select_the_steps_to_reflect_on() {
     let text = "\
 reflection:
   reflection_interval: 2
@@ -343,7 +343,7 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-fn the_example_of_json_is_mended_by_the_model() {
+fn the_json_example_is_fixed_by_the_model() {
     let replies = "\
 [[reply]]
 text = 'Sure: {\"name\": \"Alice\", \"email\": \"alice\", \"age\": 30, \"role\": \"dev\"}'
@@ -358,7 +358,7 @@ text = '{\"name\": \"Alice\", \"email\": \"alice@example.org\", \"age\": 30, \"r
 }
 
 #[test]
-fn the_example_of_code_is_compiled() {
+fn the_code_example_is_compiled() {
     if !has("python3") {
         return;
     }
@@ -377,7 +377,7 @@ text = 'def f(): pass'
 }
 
 #[test]
-fn the_example_of_a_judge_tells_what_was_said() {
+fn the_judge_example_returns_the_verdict() {
     let replies = "\
 [[reply]]
 purpose = 'write'
@@ -405,7 +405,7 @@ text = '{\"valid\": true, \"score\": 0.8, \"reason\": \"good\"}'
 }
 
 #[test]
-fn the_example_of_an_article_takes_several_steps() {
+fn the_article_example_runs_in_several_steps() {
     let long = "word ".repeat(45);
     let replies = format!(
         "[[reply]]\ntext = '1. a'\n[[reply]]\ncontains = '1. a'\ntext = 'Too short.'\n\

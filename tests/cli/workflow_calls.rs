@@ -1,4 +1,4 @@
-//! `reflect run`: what `llm.call` asks a server for, what is printed, and what is bounded.
+//! `reflect run`: what `llm.call` requests from a server, what is printed, and limits.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::plan::{BOTH, answering, with_server};
 use crate::script::has;
 use crate::support::server::{Fault, Protocol, Recorded, Reply, Server};
 
-/// A file with one `llm.call` that has these keys.
+/// A workflow with one `llm.call` with these keys.
 fn asking(keys: &Value) -> String {
     json!({ "nodes": [{ "name": "ask", "uses": "llm.call", "with": keys }] }).to_string()
 }
@@ -20,7 +20,7 @@ fn run(server: &Server, protocol: Protocol, file: &str) -> Test {
         .args(["run", "w.yaml"])
 }
 
-/// A file that Lua alone runs.
+/// A workflow that only runs Lua.
 fn lua(file: &str, args: &[&str]) -> Test {
     Test::new()
         .file("w.yaml", file)
@@ -29,7 +29,7 @@ fn lua(file: &str, args: &[&str]) -> Test {
 }
 
 #[test]
-fn a_response_format_is_what_the_server_is_asked_for() {
+fn a_response_format_is_sent_to_the_server() {
     let schema = json!({
         "type": "object",
         "properties": { "title": { "type": "string" } },
@@ -106,7 +106,7 @@ fn a_response_format_is_what_the_server_is_asked_for() {
     }
 }
 
-/// What came of a call, how often the server was asked, and how long it took.
+/// Returns the result of a call, the number of requests, and the duration.
 fn tried(
     protocol: Protocol,
     faults: usize,
@@ -133,7 +133,7 @@ fn tried(
 }
 
 #[test]
-fn a_call_is_made_again_as_often_as_the_file_says_and_after_its_waits() {
+fn a_call_is_retried_with_the_number_and_delays_of_the_file() {
     each(
         &BOTH,
         |protocol| format!("{protocol:?}"),
@@ -150,7 +150,7 @@ fn a_call_is_made_again_as_often_as_the_file_says_and_after_its_waits() {
 
             let (_, calls, _) = tried(*protocol, 1, &json!({ "max_retries": 0 }), &[], 4);
             assert_eq!(calls, 1);
-            // What the user says for this call goes before the file.
+            // The user's setting for this call overrides the file.
             let (_, calls, _) = tried(*protocol, 2, &soon, &["--retries", "1"], 4);
             assert_eq!(calls, 2);
         },
@@ -158,7 +158,7 @@ fn a_call_is_made_again_as_often_as_the_file_says_and_after_its_waits() {
 }
 
 #[test]
-fn a_call_takes_no_longer_than_the_file_says() {
+fn a_call_has_the_timeout_of_the_file() {
     let server = Server::start();
     server.fault(Fault::SlowFirst(Duration::from_secs(40)));
     let begun = Instant::now();
@@ -194,7 +194,7 @@ fn a_call_takes_no_longer_than_the_file_says() {
 }
 
 #[test]
-fn code_is_taken_out_of_the_fence_around_it() {
+fn code_is_extracted_from_its_fence() {
     let reply = "Here you are:\n\n```python\ndef f():\n    pass\n```\n\nHave fun!";
     for (extract, answer) in [
         (json!(true), "def f():\n    pass\n".to_owned()),
@@ -212,7 +212,7 @@ fn code_is_taken_out_of_the_fence_around_it() {
 }
 
 #[test]
-fn a_result_is_reflected_on_where_the_user_asks_for_it() {
+fn a_result_is_reflected_on_at_the_users_request() {
     let file = "\
 nodes:
   - name: write
@@ -247,7 +247,7 @@ nodes:
 }
 
 #[test]
-fn names_of_the_state_have_their_defaults_unless_they_are_given() {
+fn state_names_have_defaults_unless_they_are_set() {
     let file = "\
 state_schema:
   who: {type: str, default: you}
@@ -273,7 +273,7 @@ nodes: [{name: a, uses: state.set, with: {said: '{{ state.who }} {{ state.times 
 }
 
 #[test]
-fn each_trigger_reflects_on_what_it_names_and_on_nothing_else() {
+fn each_trigger_reflects_only_on_what_it_names() {
     let file = "\
 reflection:
   evaluator: {type: custom, language: lua, run: 'return output ~= \"bad\"'}
@@ -316,7 +316,7 @@ nodes:
             ran.stderr
         );
     }
-    // Which node is the last one may hang on what it gave, by the name that it goes by.
+    // Which node is the last may depend on its result, under the name of its output.
     let edges = "
 edges:
   - {from: one, to: two, when: state.first.x == 1}
@@ -345,7 +345,7 @@ edges:
 }
 
 #[test]
-fn what_code_prints_is_shown_and_is_no_part_of_the_answer() {
+fn output_of_code_is_shown_but_not_part_of_the_result() {
     let file = "nodes: [{name: a, language: lua, run: \"print('one\\\\ntwo\\\\27[2J'); return 'answer'\"}]";
     lua(file, &[])
         .stdout("answer\n")
@@ -366,7 +366,7 @@ fn what_code_prints_is_shown_and_is_no_part_of_the_answer() {
 }
 
 #[test]
-fn what_doubles_comes_to_an_end() {
+fn exponential_growth_is_stopped() {
     let doubles = "\
 variables: {x: 0123456789abcdef}
 nodes:
@@ -391,7 +391,7 @@ nodes:
 }
 
 #[test]
-fn numbers_and_nesting_beyond_all_bounds_are_errors_that_say_so() {
+fn excessive_numbers_and_nesting_are_errors() {
     let file = "nodes: [{name: a, language: lua, run: return 1}]";
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(200_000), "]".repeat(200_000));
     Test::new()
@@ -426,9 +426,9 @@ nodes:
     assert!(ran.stdout.len() < 1_000_000, "{}", ran.stdout.len());
 }
 
-/// The order is: the call itself, the state, the settings of the file.
+/// In this order: the call itself, the state, the settings of the file.
 #[test]
-fn the_state_says_which_model_judges() {
+fn the_state_selects_the_judge() {
     let file = |model: &str| {
         format!(
             "
@@ -469,7 +469,8 @@ nodes:
     }
 }
 
-/// Rounds of critique without a verdict; how many is a variable, and the answer before is JSON whose keys are used.
+/// Rounds of critique without a verdict. A variable sets their number, and the earlier answer is JSON whose
+/// keys are used.
 const ROUNDS: &str = r#"
 variables: {model: gpt-4, rounds: 2}
 nodes:
@@ -499,7 +500,7 @@ nodes:
 "#;
 
 #[test]
-fn an_answer_is_improved_in_rounds_as_yaml_008_needs() {
+fn yaml_008_an_answer_is_improved_in_rounds() {
     let server = answering([
         Reply::text("{\"edges\": [\"0\"], \"content\": \"not this\"}"),
         Reply::text("draft one"),
@@ -537,7 +538,7 @@ fn an_answer_is_improved_in_rounds_as_yaml_008_needs() {
     }
 }
 
-/// A node that asks a model, and a loop that does.
+/// A node that calls a model, and a loop that does.
 const ASKS: &str = r#"
 nodes:
   - name: plan
@@ -557,7 +558,7 @@ nodes:
 "#;
 
 #[test]
-fn each_call_is_told_of_who_wants_to_know() {
+fn verbose_output_describes_each_call() {
     let ask = |flag: &str| {
         let server = answering([
             Reply::text("A plan.").reasoning("Let me plan."),
@@ -586,7 +587,7 @@ fn each_call_is_told_of_who_wants_to_know() {
     all(&ask("--no-log"), &[], &figures);
     let said = ask("-v");
     all(&said, &figures, &["[user]", "Let me"]);
-    // Of the writer, and of the judge.
+    // Of the writer and of the judge.
     assert_eq!(said.matches("draft 1: openai:test took ").count(), 2);
     let words = [
         "node plan: request to openai:test to write at http://127.0.0.1:",
@@ -602,8 +603,8 @@ fn each_call_is_told_of_who_wants_to_know() {
     all(&ask("--show-reasoning"), &reasoning, &["[user]", " took "]);
 }
 
-/// An example of the whole language, with the needs of its syntax reference: `action` for the node, a schema, a
-/// corrector that is told of the errors as JSON, all of the loop's keys.
+/// An example of the whole language: `action` for the node, a schema, a corrector that receives the errors as
+/// JSON, and all keys of the loop.
 const PROFILE: &str = r#"
 nodes:
   - name: make_a_profile
@@ -628,7 +629,7 @@ nodes:
 "#;
 
 #[test]
-fn what_seed_002_shows_of_the_language_runs() {
+fn an_example_of_the_whole_language_runs() {
     let half = Reply::text("{\"name\": \"Ann\"}");
     let whole = Reply::text("{\"name\": \"Ann\", \"email\": \"ann@example.org\"}");
     let server = answering([half.clone(), whole]);
@@ -662,7 +663,7 @@ fn what_seed_002_shows_of_the_language_runs() {
 }
 
 #[test]
-fn the_draft_of_the_code_example_is_what_stands_in_the_fence() {
+fn the_draft_of_the_code_example_is_the_content_of_the_fence() {
     if !has("python3") {
         return;
     }

@@ -1,4 +1,4 @@
-//! Rows `evaluate.custom` and `sandbox`: what scripts return, and how it is read.
+//! Rows `evaluate.custom` and `sandbox`: what scripts return, and how it is interpreted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,43 +10,43 @@ use reflect::types::{LoopSettings, RunRecord, Stamped, Status, Task};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Where a number decides, the peer's threshold; ours is each criterion's own.
+/// The peer's threshold for scores; `reflect` has one per criterion.
 const FLOOR: f64 = 0.5;
 
-/// Rows that we read otherwise on purpose, and why.
+/// Rows that we deliberately interpret differently, with the reason.
 const DISAGREE: &[(&str, &str)] = &[
     (
         "custom-009",
-        "scores go from 0 to 1: one beyond is taken to the end of the range, as the peer's second runtime \
-         does, and that is said in the evidence; a 3 would outweigh everything else in a mean",
+        "scores go from 0 to 1: one outside is clamped, as in the peer's second runtime, and the evidence \
+         says so; a 3 would outweigh everything else in a mean",
     ),
     (
         "custom-020",
-        "a script that fails says nothing of the draft: it is neither valid nor a zero but a status of \
-         its own, which ends the run",
+        "a failing script says nothing about the draft: it is neither valid nor a zero but has its own \
+         status, which ends the run",
     ),
     (
         "custom-030",
-        "criteria without code are refused before anything runs, as custom-033 recommends for the loop",
+        "criteria without code are rejected before anything runs, as custom-033 recommends for the loop",
     ),
     (
         "custom-031",
-        "an unknown language is refused before anything runs, and not for each draft again",
+        "an unknown language is rejected once before anything runs, not for each draft",
     ),
     (
         "custom-041",
-        "a top-level `return` works in Python, as the peer's own documents show it",
+        "a top-level `return` works in Python, as in the peer's own documentation",
     ),
     (
         "custom-044",
-        "Prolog that cannot be run says nothing of the draft: see custom-020",
+        "a missing Prolog says nothing about the draft: see custom-020",
     ),
 ];
 
-/// What our tool makes of a row.
+/// The result of `reflect` for a row.
 #[derive(Debug, Default, PartialEq)]
 struct Got {
-    /// Why the criteria were refused.
+    /// Why the criteria were rejected.
     refused: Option<String>,
     /// Why there is no verdict.
     failed: Option<String>,
@@ -67,8 +67,8 @@ fn row(id: &str) -> Value {
     rows().into_iter().find(|row| row["id"] == id).unwrap()
 }
 
-/// What is expected of a row: `recommended` laid over `expected`. Where the two disagree on whether it is
-/// valid, what else was expected belongs to the verdict that is not wanted.
+/// Returns the expectations of a row: `recommended` overrides `expected`. If they disagree on validity, the
+/// other old expectations belong to the wrong verdict and are dropped.
 fn expected(row: &Value) -> Map<String, Value> {
     let mut expected = row["expected"].as_object().unwrap().clone();
     if let Some(recommended) = row["recommended"].as_object() {
@@ -85,7 +85,7 @@ fn tools() -> Tools {
         .allow(ExecPermission::given_by_user())
 }
 
-/// A criteria file of one script, as text.
+/// Returns a criteria file with one script.
 fn criteria(language: &str, code: Option<&str>) -> String {
     let mut criterion = toml::Table::new();
     criterion.insert("name".to_owned(), "custom".into());
@@ -104,7 +104,7 @@ fn criteria(language: &str, code: Option<&str>) -> String {
     file.to_string()
 }
 
-/// Code that gives this value, or fails as it says.
+/// Returns code that returns this value, or fails as requested.
 fn returning(value: &Value, language: &str) -> String {
     if let Some(message) = value["$raise"].as_str() {
         return match language {
@@ -172,7 +172,7 @@ fn got(record: &RunRecord) -> Got {
     }
 }
 
-/// The languages to try a row in. Python is left out aloud where it is missing, unless all tests are
+/// Returns the languages to test. Python is skipped with a message if it is missing, unless all tests are
 /// required.
 fn languages() -> Vec<&'static str> {
     let mut languages = vec!["lua"];
@@ -182,7 +182,7 @@ fn languages() -> Vec<&'static str> {
     languages
 }
 
-/// Whether a program is installed. Says so on stderr if not; fails if all tests are required.
+/// Whether a program is installed. If not, prints a message, or fails if all tests are required.
 pub(crate) fn has(program: &str) -> bool {
     let there = std::process::Command::new(program)
         .arg("--version")
@@ -196,7 +196,7 @@ pub(crate) fn has(program: &str) -> bool {
     there
 }
 
-/// Whether it is what the row expects; else what differs.
+/// Returns the differences from the row's expectations.
 fn differences(got: &Got, expected: &Map<String, Value>) -> Vec<String> {
     let mut found = Vec::new();
     let mut check = |what: &str, got: Value, expected: Option<&Value>| {
@@ -231,11 +231,11 @@ fn differences(got: &Got, expected: &Map<String, Value>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_row_is_read_as_expected_or_is_known_to_differ() {
+async fn every_row_agrees_or_is_listed_as_a_disagreement() {
     let (mut agreed, mut differed) = (0, Vec::new());
     for row in rows() {
         let id = row["id"].as_str().unwrap();
-        // These have tests of their own, below.
+        // These have their own tests below.
         if matches!(id, "custom-032" | "custom-033" | "custom-044" | "lua-002") {
             continue;
         }
@@ -244,7 +244,7 @@ async fn every_row_is_read_as_expected_or_is_known_to_differ() {
         let own = evaluator["language"].as_str();
         let tried = match own {
             Some(language) => vec![language],
-            // What is written in the row is Python.
+            // Code in a row is Python.
             None if evaluator["run"].is_string() => languages()
                 .into_iter()
                 .filter(|it| *it == "python")
@@ -266,7 +266,7 @@ async fn every_row_is_read_as_expected_or_is_known_to_differ() {
                 assert!(known, "{id} in {language}: {found:#?}\n{got:#?}");
                 assert!(
                     !found.is_empty(),
-                    "{id} in {language} agrees: it is no longer to be listed"
+                    "{id} in {language} agrees: remove it from the list"
                 );
                 differed.push(id.to_owned());
             }
@@ -284,9 +284,9 @@ fn every_disagreement_names_a_row_and_a_reason() {
     }
 }
 
-/// What holds instead in the rows that we disagree with.
+/// Our behaviour in the rows that we disagree with.
 #[tokio::test]
-async fn where_we_differ_this_holds_instead() {
+async fn our_behaviour_in_the_listed_rows() {
     let of = async |id: &str, language: &str| {
         let row = row(id);
         let code = match row["evaluator"]["run"].as_str() {
@@ -325,14 +325,14 @@ async fn where_we_differ_this_holds_instead() {
         assert_eq!((returned.valid, returned.score), (Some(true), Some(1.0)));
         assert_eq!(returned.errors, Vec::<String>::new());
     }
-    // Where there is no runtime it cannot run either, and says how to get one.
+    // If the runtime is missing, the script fails too, with a hint on how to install it.
     let prolog = of("custom-044", "prolog").await.failed.unwrap();
     assert!(prolog.contains("prolog"), "{prolog}");
 }
 
-/// `recommended`: an error of the configuration.
+/// `recommended`: a configuration error.
 #[tokio::test]
-async fn custom_033_without_code_the_loop_does_not_begin() {
+async fn custom_033_without_code_the_loop_does_not_start() {
     assert_eq!(row("custom-033")["recommended"]["raises"]["kind"], "config");
     let got = evaluate(&criteria("lua", None), &json!("a")).await;
     assert!(got.refused.is_some(), "{got:?}");
@@ -355,7 +355,7 @@ async fn custom_032_the_script_sees_the_iteration_number() {
     let criteria = reflect::criteria::parse(&criteria("lua", Some(&code)), "row.toml").unwrap();
     let settings = LoopSettings {
         max_iterations: Some(most),
-        // The peer knows no plateau.
+        // The peer has no plateau.
         plateau_iterations: Some(most),
         ..LoopSettings::default()
     };
@@ -405,7 +405,7 @@ async fn custom_032_the_script_sees_the_iteration_number() {
     assert_eq!(json!(history), expected["history"]);
 }
 
-/// Either is allowed; with us the script fails, for there is no `os` to call.
+/// Both are allowed; here the script fails because there is no `os` to call.
 #[tokio::test]
 async fn lua_002_scripts_cannot_run_commands() {
     let row = row("lua-002");

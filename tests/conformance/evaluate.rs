@@ -7,45 +7,45 @@ use serde_json::{Value, json};
 use crate::program::Program;
 use crate::rows;
 
-/// Rows that we disagree with, and why. Each must differ: one that agrees does not belong here.
+/// Rows that we disagree with, with the reason. Each must differ; a row that agrees is an error.
 const DISAGREE: &[(&str, &str)] = &[
     (
         "custom-009",
-        "a score of 3 is off the scale of 0 to 1: no verdict, rather than one that beats every other",
+        "a score of 3 is outside 0 to 1, so there is no verdict; otherwise it would beat every other",
     ),
     (
         "custom-020",
-        "code that fails has not judged the draft: `failed`, neither a pass nor a zero",
+        "failing code has not judged the draft: `failed`, neither a pass nor a zero",
     ),
     (
         "custom-031",
-        "an unknown language is a mistake in the evaluator's file: exit code 2 before anything is judged",
+        "an unknown language is an error in the evaluator's file: exit code 2 before any evaluation",
     ),
     (
         "custom-041",
-        "a `return` at the top level of Python code works, as the documents show it",
+        "a `return` at the top level of Python code works, as in the documentation",
     ),
     (
         "custom-044",
-        "an interpreter that is missing is a failure, not a draft that is bad",
+        "a missing interpreter is a failure, not a bad draft",
     ),
     (
         "judge-042",
-        "the draft is shown between marks, as what it is: text to be judged, not words to the judge",
+        "the draft is delimited as text to judge, not as instructions to the judge",
     ),
     (
         "judge-040",
-        "a model that cannot be reached is exit code 4 (design §5), not a draft that is bad",
+        "an unreachable model is exit code 4, not a bad draft",
     ),
 ];
 
-/// Rows of these features that are about the loop around the evaluator, not about a verdict.
+/// Whether a row of these features is about the surrounding loop, not about a verdict.
 fn is_about_the_loop(row: &Value) -> bool {
     row["action"] == "reflection.loop"
 }
 
 #[test]
-fn verdicts_are_those_of_the_rows() {
+fn verdicts_agree_with_the_rows() {
     let rows = rows::of_features(&[
         "evaluate",
         "evaluate.schema",
@@ -88,7 +88,7 @@ fn verdicts_are_those_of_the_rows() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The type of a row's evaluator.
+/// Returns the type of a row's evaluator.
 fn kind(row: &Value) -> &str {
     match row["evaluator"]["type"].as_str() {
         Some(kind) => kind,
@@ -97,7 +97,7 @@ fn kind(row: &Value) -> &str {
     }
 }
 
-/// What the program says of a row's data.
+/// Returns the program's verdict on a row's data.
 fn verdict(row: &Value) -> Value {
     let program = Program::new();
     program.file("spec.json", &spec(row).to_string());
@@ -114,11 +114,11 @@ fn verdict(row: &Value) -> Value {
         args.push("--allow-exec");
     }
     if kind(row) == "llm" {
-        // A model that the row names is one that answers from a file.
+        // If the row names a model, it replies from a file.
         match row["evaluator"]["model"].as_str() {
             Some(model) => {
                 program.file("named.toml", &script(row));
-                // Only the user's own configuration may name a script.
+                // Only the user's configuration may name a script.
                 let alias = format!("[aliases]\n{model} = 'scripted:named.toml'\n");
                 program.file("home/.config/reflect/config.toml", &alias);
                 program.file("judge.toml", "[[reply]]\ntext = 'Nobody asked me.'\n");
@@ -136,7 +136,7 @@ fn verdict(row: &Value) -> Value {
     }
 }
 
-/// The evaluator of a row as a file of ours.
+/// Converts the evaluator of a row to a file for `reflect`.
 fn spec(row: &Value) -> Value {
     let evaluator = &row["evaluator"];
     match evaluator["type"].as_str() {
@@ -165,15 +165,15 @@ fn spec(row: &Value) -> Value {
     }
 }
 
-/// What the judge answers, as a script; the last answer is given again and again. Where a row says what the judge
-/// is shown, it answers only if it is.
+/// Returns the judge's replies as a script; the last one repeats. If a row specifies the judge's prompt, the
+/// script replies only to that.
 fn script(row: &Value) -> String {
     let answers = row["evaluator"]["responses"].as_array().expect("answers");
     let shown = row["recommended"]["judge_prompt_contains"]
         .get(0)
         .or_else(|| {
             let prompt = row["expected"]["judge_messages"].get(1)?.get("content")?;
-            // Without a template there is nothing to be filled in.
+            // A prompt without a template has no variables.
             row["evaluator"]["prompt"]
                 .as_str()?
                 .contains("{{")
@@ -199,7 +199,7 @@ fn script(row: &Value) -> String {
     script
 }
 
-/// A JSON value as a Lua expression.
+/// Converts a JSON value to a Lua expression.
 fn lua(value: &Value) -> String {
     match value {
         Value::Null => "nil".to_owned(),

@@ -1,8 +1,8 @@
-//! Cases of comparable tools, run against the program: data in, verdict out.
+//! Test cases of comparable tools, run with this program: data in, verdict out.
 //!
-//! A row says what its tool does (`expected`) and, where that is a fault, what is to be done instead
-//! (`recommended`, which then goes before it). The wording of messages is each tool's own; where an error
-//! is and which keyword is violated is not. Rows that we disagree with are listed with the reason.
+//! A row contains its tool's behaviour (`expected`) and, if that is wrong, the right behaviour
+//! (`recommended`, which takes precedence). The wording of messages is up to each tool; the position of an
+//! error and the violated keyword are not. Rows that we disagree with are listed with the reason.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]
 

@@ -1,4 +1,4 @@
-//! The program, in a directory of its own, with a limit on time.
+//! Runs the program in its own directory, with a time limit.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The longest that a run may take.
+/// The time limit of a run.
 const LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Program {
@@ -59,7 +59,7 @@ impl Program {
             .expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_owned();
-        // The program may end before it has read all of it.
+        // The program may exit before it has read all of it.
         let writer = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
         let mut stdout = child.stdout.take().expect("a pipe");
         let mut stderr = child.stderr.take().expect("a pipe");
@@ -78,7 +78,7 @@ impl Program {
             if started.elapsed() > LIMIT {
                 let _ = child.kill();
                 let _ = child.wait();
-                panic!("{args:?} does not end");
+                panic!("{args:?} did not exit");
             }
             thread::sleep(Duration::from_millis(2));
         };

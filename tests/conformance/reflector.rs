@@ -1,4 +1,5 @@
-//! The rows `reflector` of `other-seeds.json`: what LAIOS's tests expect of its reflector, asked of `reflect assess`.
+//! The rows `reflector` of `other-seeds.json`: expectations from LAIOS's tests of its reflector, for `reflect
+//! assess`.
 
 use std::fmt::Write as _;
 
@@ -8,11 +9,11 @@ use crate::program::Program;
 
 const ROWS: &str = include_str!("other-seeds.json");
 
-/// Rows that we disagree with, and why. Each must differ: one that agrees does not belong here.
+/// Rows that we disagree with, with the reason. Each must differ; a row that agrees is an error.
 const DISAGREE: &[(&str, &str)] = &[];
 
 #[test]
-fn verdicts_are_those_of_the_rows() {
+fn verdicts_agree_with_the_rows() {
     let rows: Vec<Value> = serde_json::from_str(ROWS).unwrap();
     let rows: Vec<&Value> = rows
         .iter()
@@ -44,7 +45,7 @@ fn verdicts_are_those_of_the_rows() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The plan and the results that a row is about, in our form.
+/// Converts the plan and results of a row.
 fn episode(given: &Value) -> Value {
     let count = |value: &Value| value.as_u64().unwrap_or_default();
     let mut results: Vec<Value> = Vec::new();
@@ -93,7 +94,7 @@ fn episode(given: &Value) -> Value {
     json!({ "plan": { "id": "plan", "tasks": tasks }, "results": results })
 }
 
-/// What the program says of a row's episode: of the only task, where the row is about a task.
+/// Returns the program's verdict on a row's episode, or on its only task if the row is about a task.
 fn verdict(row: &Value) -> Value {
     let given = &row["given"];
     let program = Program::new();
@@ -104,7 +105,7 @@ fn verdict(row: &Value) -> Value {
     program.file("config.toml", &config);
     let mut episode = episode(given);
     if episode["plan"]["tasks"] == json!([]) {
-        // The row is about the criteria alone.
+        // The row is only about the criteria.
         episode["plan"]["tasks"] = json!([{ "id": "task-0" }]);
     }
     let args = ["assess", "-", "--format", "json", "--config", "config.toml"];
@@ -115,7 +116,7 @@ fn verdict(row: &Value) -> Value {
         row["id"],
         ran.stderr
     );
-    // A model that is asked is named on standard error before.
+    // A called model is named on stderr.
     let llm_called = ran.stderr.contains("judge: ");
     let mut verdict: Value = serde_json::from_str(&ran.stdout).unwrap();
     verdict["llm_called"] = json!(llm_called || verdict["model"] != Value::Null);
@@ -129,7 +130,7 @@ fn verdict(row: &Value) -> Value {
     verdict
 }
 
-/// How what the program says differs from what a row wants; empty if it does not.
+/// Returns the differences between the program's verdict and a row.
 fn differences(row: &Value) -> Vec<String> {
     let verdict = verdict(row);
     let wanted = row.get("recommended").unwrap_or(&row["expected"]);
@@ -148,7 +149,7 @@ fn differences(row: &Value) -> Vec<String> {
             "suggestions_min" => at_least("suggestions", wanted),
             "patterns_min" => at_least("patterns", wanted),
             "insights_min" => at_least("insights", wanted),
-            // Nothing is kept between two calls, so there is nothing to be cleared.
+            // Nothing is kept between two calls, so there is nothing to clear.
             "after_clear" => Some(remembered()) == wanted.as_u64(),
             "patterns_any" => verdict["patterns"]
                 .as_array()
@@ -178,7 +179,7 @@ fn differences(row: &Value) -> Vec<String> {
     found
 }
 
-/// How many patterns and insights there are in a good episode after a bad one in the same place.
+/// Returns the number of patterns and insights in a good episode after a bad one in the same folder.
 fn remembered() -> u64 {
     let program = Program::new();
     let run = |status: &str| {

@@ -1,8 +1,8 @@
-//! The rows `convergence` and `reflexion_loop` of `other-seeds.json`: whole runs of the program with a scripted
-//! model.
+//! The rows `convergence` and `reflexion_loop` of `other-seeds.json`: complete runs of the program with a
+//! scripted model.
 //!
-//! Where a row says what a peer does and we do better, [`differs`] says what we do and why. A row that no list
-//! below names is checked as it stands.
+//! If a row describes a peer's behaviour that we deliberately improve on, [`differs`] returns ours and the
+//! reason. All other rows are checked unchanged.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const ROWS: &str = include_str!("other-seeds.json");
 
-/// Where we differ from what a row expects: the row, our value under the row's key, and why.
+/// Returns our value for a row and key where it deliberately differs, with the reason.
 fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
     Some(match (id, key) {
         ("gal-010" | "gal-012" | "gal-013", "success") => (
@@ -20,30 +20,30 @@ fn differs(id: &str, key: &str) -> Option<(Value, &'static str)> {
         ("gal-010", "iterations") => (json!(3), "the draft does not pass, so it is revised"),
         ("gal-010", "critique") => (
             json!({"issues": 1, "confidence": 0.7, "passes": false}),
-            "the fence is seen through",
+            "the fence is removed",
         ),
         ("gal-011", "success") => (
             json!(false),
-            "recommended: asked for again, then no verdict, which is no pass",
+            "recommended: the verdict is requested again; without one, the draft does not pass",
         ),
         ("gal-015", "confidence") => (json!(0.0), "recommended: 0 is a value"),
         ("gal-021", "critique_prompt_contains") => (
             json!([]),
-            "where there is no evidence, nothing is said of it",
+            "without evidence, the prompt does not mention it",
         ),
         ("gal-022", "revision_prompt_contains") => (
             json!(["- major: no index.", "Fix: add one"]),
-            "a list in Markdown, with the criterion: the severity is a word, not a shout",
+            "a Markdown list with the criterion; the severity is in lower case",
         ),
         ("gal-023", "raises") => (
             json!(false),
-            "recommended: the finished iterations are kept, and the draft is the answer",
+            "recommended: the completed iterations are kept, and the draft is the answer",
         ),
         _ => return None,
     })
 }
 
-/// What a run of the program has given.
+/// The result of a run of the program.
 struct Ran {
     code: i32,
     result: Value,
@@ -94,7 +94,7 @@ fn rows(feature: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Compares every expectation of a row with what came out; gives those that fail.
+/// Compares every expectation of a row with the actual value. Returns the failures.
 fn check(row: &Value, actual: impl Fn(&str) -> Option<Value>) -> Vec<String> {
     let id = row["id"].as_str().unwrap_or_default();
     let expected = row["expected"].as_object().expect("expectations");
@@ -110,7 +110,7 @@ fn check(row: &Value, actual: impl Fn(&str) -> Option<Value>) -> Vec<String> {
         .collect()
 }
 
-/// The scores are those of a `length` check: a draft of n words has n hundredths.
+/// The scores come from a `length` check: a draft of n words scores n hundredths.
 #[test]
 fn convergence() {
     let rows = rows("convergence");
@@ -176,8 +176,8 @@ fn reflexion_loop() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The peer's critique as a verdict of ours: the same issues and confidence; the step of the scale says what
-/// `passes` says, and missing counts as true, as there.
+/// Converts the peer's critique to a verdict: the same issues and confidence, and a scale step for `passes`.
+/// A missing `passes` counts as true, as there.
 fn verdict(critique: &str) -> String {
     let bare = critique
         .trim_start_matches("```json\n")
@@ -199,8 +199,8 @@ fn verdict(critique: &str) -> String {
     critique.replace(bare, &verdict.to_string())
 }
 
-/// The script of a row; each reply counts 10 tokens of prompt and 5 of answer. `told` is what the second draft is
-/// given for only if it stands in its prompt.
+/// Returns the script of a row. Each reply counts 10 prompt and 5 completion tokens. The second draft is
+/// returned only if its prompt contains `told`.
 fn script(row: &Value, told: &str) -> String {
     let list = |key: &str| row["given"][key].as_array().cloned().unwrap_or_default();
     let usage = "usage = { prompt = 10, completion = 5 }";
@@ -225,7 +225,7 @@ fn script(row: &Value, told: &str) -> String {
     }
     for critique in list("critiques") {
         let verdict = verdict(critique.as_str().expect("a text"));
-        // A reply that cannot be read is asked for again, as often as it takes.
+        // An unparseable reply is requested again, so it repeats.
         let times = u8::from(verdict.contains("scores"));
         replies.push(format!(
             "[[reply]]\npurpose = 'judge'\ntimes = {times}\ntext = '''{verdict}'''\n{usage}\n"
@@ -241,10 +241,10 @@ fn reflexion_row(row: &Value) -> Vec<String> {
     let limit = row["given"]["max_iterations"].as_u64().unwrap_or(3);
     let mut args = vec![format!("--max-iterations={limit}")];
     if id == "gal-024" {
-        // An unchanged text is named where it ends the run; by default another draft may still help.
+        // An unchanged text is reported when it ends the run; by default another draft may still help.
         args.extend(["--plateau-iterations=2", "--adapt=false"].map(str::to_owned));
     }
-    // The peer has one critique for a run that we go on with.
+    // The peer has one critique, but our run continues.
     let mut row = row.clone();
     if id == "gal-010" {
         let critique = row["given"]["critiques"][0].clone();
@@ -258,7 +258,7 @@ fn reflexion_row(row: &Value) -> Vec<String> {
     reflexion_of(&row, criteria, &args)
 }
 
-/// The facts of a row as a context file: `retrievedFacts`.
+/// Returns the facts of a row as a context file with `retrievedFacts`.
 fn context(row: &Value) -> Option<Value> {
     let facts = row["given"]["context"]["facts"].as_array()?.iter();
     let facts: Vec<Value> = facts
@@ -267,7 +267,7 @@ fn context(row: &Value) -> Option<Value> {
     Some(json!({ "retrievedFacts": facts }))
 }
 
-/// The evidence of a run, each piece with what the rows speak of.
+/// Returns the evidence of a run, with the fields that the rows use.
 fn evidence(result: &Value) -> Value {
     let pieces = result["evidence"].as_array().into_iter().flatten();
     pieces
@@ -301,7 +301,7 @@ fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
             "iterations" => result["iterations_used"].clone(),
             "final_draft" => result["final_output"].clone(),
             "evidence" => evidence(result),
-            // The trap of the script has another confidence.
+            // The script's default verdict has another confidence.
             "critique_prompt_contains" if first["confidence"] == json!(0.9) => json!([]),
             "confidence" | "issues" => first[key].clone(),
             "revised" => versions.iter().map(|v| !v["based_on"].is_null()).collect(),
@@ -322,7 +322,7 @@ fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
                     result["token_usage"].clone()
                 }
             }
-            // The second draft is there only if its prompt had what was to be told.
+            // The second draft exists only if its prompt contained the expected text.
             "revision_prompt_contains" if versions.len() == 2 => json!(told),
             "raises" => json!(result["output"].is_null()),
             _ => return None,
@@ -332,11 +332,11 @@ fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
     failed.extend(match id {
         "gal-011" => also(
             ran.code == 6 && first["status"] == "unparsed",
-            "no verdict is no pass",
+            "without a verdict the draft does not pass",
         ),
         "gal-023" => also(
             ran.code == 4 && result["output"] == "d1",
-            "the draft that there is is the answer",
+            "the existing draft is the answer",
         ),
         "gal-024" => also(
             result["convergence_reason"] == "stable",
@@ -347,9 +347,9 @@ fn reflexion_of(row: &Value, criteria: &str, args: &[String]) -> Vec<String> {
     failed
 }
 
-/// Every difference is about a row that there is, and about a key that it has.
+/// Every listed difference must refer to an existing row and key.
 #[test]
-fn what_differs_is_in_the_rows() {
+fn listed_differences_refer_to_existing_rows() {
     let keys = [
         ("gal-010", "critique"),
         ("gal-022", "revision_prompt_contains"),

@@ -1,8 +1,8 @@
-//! The rows, and how they are compared with what the program says.
+//! The rows, and their comparison with the program's output.
 
 use serde_json::Value;
 
-/// All rows of some features.
+/// Returns all rows of some features.
 pub(crate) fn of_features(features: &[&str]) -> Vec<Value> {
     let rows: Vec<Value> = serde_json::from_str(include_str!("tea.json")).expect("rows");
     rows.into_iter()
@@ -10,7 +10,7 @@ pub(crate) fn of_features(features: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-/// What comes out where the evaluator cannot be used, in the form of a verdict.
+/// Returns the result for an unusable evaluator, in the form of a verdict.
 pub(crate) fn refusal(message: &str) -> Value {
     serde_json::json!({
         "success": false,
@@ -21,7 +21,7 @@ pub(crate) fn refusal(message: &str) -> Value {
     })
 }
 
-/// How a verdict differs from what a row wants; empty if it does not.
+/// Returns the differences between a verdict and a row's expectations.
 pub(crate) fn differences(row: &Value, verdict: &Value) -> Vec<String> {
     let wanted = row.get("recommended").unwrap_or(&row["expected"]);
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn differences(row: &Value, verdict: &Value) -> Vec<String> {
     };
     for (key, wanted) in wanted.as_object().expect("an object") {
         match key.as_str() {
-            // The program cannot begin: the file is wrong.
+            // The program cannot start because the file is invalid.
             "raises" => {
                 if verdict["refused"] != true {
                     differ(key, wanted, verdict);
@@ -76,13 +76,13 @@ pub(crate) fn differences(row: &Value, verdict: &Value) -> Vec<String> {
                     differ(key, wanted, &verdict[key]);
                 }
             }
-            // Either is right, both say that the code did not get through.
+            // Both are right: the code did not get through.
             "either" => {
                 if verdict["valid"] != false {
                     differ(key, wanted, verdict);
                 }
             }
-            // The words of a library, and what is looked at where the program is run.
+            // The wording of a library, and what the caller checks.
             "suggestions"
             | "errors_contains"
             | "judge_model"
@@ -95,7 +95,7 @@ pub(crate) fn differences(row: &Value, verdict: &Value) -> Vec<String> {
     found
 }
 
-/// `/a/0` and `a.0` are the same place.
+/// Normalizes a position: `/a/0` and `a.0` are the same.
 fn place(path: &Value) -> String {
     path.as_str()
         .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Rows of `reflection.loop`, its neighbours and templates: as workflows that say the same.
+//! Rows of `reflection.loop`, related features and templates, as equivalent workflows.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::custom::has;
 use crate::rows::of_features;
 
-/// Rows that we read otherwise on purpose, and why.
+/// Rows that we deliberately interpret differently, with the reason.
 const DISAGREE: &[(&str, &str)] = &[
     (
         "loop-002",
@@ -30,24 +30,24 @@ const DISAGREE: &[(&str, &str)] = &[
     ("loop-003", "as loop-002"),
     (
         "loop-017",
-        "an unknown action is refused before anything runs, in a corrector as anywhere else",
+        "an unknown action is rejected before anything runs, in correctors too",
     ),
     (
         "fail-025",
-        "scores go from 0 to 1: -5 counts as 0, so that the draft is the best there is",
+        "scores go from 0 to 1: -5 counts as 0, so the draft is the best one",
     ),
     (
         "schema-034",
-        "an unknown evaluator type is refused before anything runs, as cfg-004 recommends",
+        "an unknown evaluator type is rejected before anything runs, as cfg-004 recommends",
     ),
     ("correct-007", "as loop-017"),
     (
         "judge-049",
-        "a verdict without a score has the one that it says, 1 or 0: else a valid draft would rank below a failed one",
+        "a verdict without a score counts as 1 or 0; otherwise a valid draft would rank below a failed one",
     ),
 ];
 
-/// A model that answers from a script; none where nobody is to be asked.
+/// A scripted model; `None` if no model may be called.
 struct Script(Option<Arc<ScriptedModel>>);
 
 #[async_trait(?Send)]
@@ -69,7 +69,7 @@ fn run(workflow: &workflow::Workflow, input: Map<String, Value>, script: Option<
     watched(workflow, input, script, |_| {})
 }
 
-/// The same, with somebody who sees every event.
+/// Runs a workflow with an observer of every event.
 fn watched(
     workflow: &workflow::Workflow,
     input: Map<String, Value>,
@@ -101,10 +101,11 @@ fn run_in(workflow: &workflow::Workflow, input: Map<String, Value>, world: &Worl
         .block_on(workflow.run(input, world))
 }
 
-/// Before what somebody prints of what he sees: who he is, and the state, with the length of the history.
+/// The prefix of printed observations: who sees it, the state, and the length of the history.
 const SEEN: &str = "SEEN";
 
-/// Lua that says what it sees, and gives the value of the attempt that is under way, the last one again and again.
+/// Returns Lua code that prints what it sees and returns the value of the current attempt; the last one
+/// repeats.
 fn lua(who: &str, values: &Value) -> Value {
     let text = values.to_string();
     assert!(!text.contains("]==]"));
@@ -147,14 +148,14 @@ fn evaluator(row: &Value) -> Value {
     code
 }
 
-/// What judges of a row answer, as a script of a model.
+/// Returns the judges' replies of a row as a script.
 fn script_of(row: &Value) -> Option<String> {
     let responses = row["evaluator"]["responses"].as_array()?;
     let text = |response: &Value| reply("judge", response.as_str().unwrap_or_default());
     Some(responses.iter().map(text).collect())
 }
 
-/// What generator, corrector and evaluator of a row saw, call by call.
+/// What the generator, corrector and evaluator of a row saw, call by call.
 #[derive(Default)]
 struct Seen(Vec<(String, Value)>);
 
@@ -166,7 +167,7 @@ impl Seen {
                 let (Some(SEEN), Some(who), Some(state)) =
                     (words.next(), words.next(), words.next())
                 else {
-                    panic!("nobody else prints: {line}");
+                    panic!("unexpected output: {line}");
                 };
                 let state = serde_json::from_str(state).expect("JSON");
                 self.0.push((who.to_owned(), state));
@@ -180,12 +181,13 @@ impl Seen {
     }
 }
 
-/// What differs between what somebody is to see and saw. What is not in the row was not recorded.
+/// Returns the differences between expected and actual observations. Values missing in the row were not
+/// recorded.
 fn sight(what: &str, wanted: &Value, seen: Option<&&Value>) -> Vec<String> {
     let Some(seen) = seen else {
         return vec![format!("{what}: nothing was seen")];
     };
-    // Lua has no empty list beside its empty object.
+    // Lua does not distinguish an empty list from an empty object.
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let fields = wanted.as_object().into_iter().flatten();
     fields
@@ -230,11 +232,11 @@ fn wanted(row: &Value) -> Map<String, Value> {
         if recommended.contains_key("raises") {
             wanted.clear();
         }
-        // With another answer, what was expected of the old one is not wanted either.
+        // With another output, the old expectations about it do not apply either.
         if recommended.contains_key("output") {
             wanted.retain(|key, _| !matches!(key.as_str(), "best" | "top_level" | "history"));
         }
-        // A corrector's text is a draft, for which the generator is not asked.
+        // A corrector's text is a draft, for which the generator is not called.
         if recommended.contains_key("output") && row.get("corrector").is_some() {
             let calls = &row["expected"]["calls"];
             let count = |who: &str| calls[who].as_u64().unwrap_or_default();
@@ -245,7 +247,7 @@ fn wanted(row: &Value) -> Map<String, Value> {
     wanted
 }
 
-/// What differs between what is wanted and what came.
+/// Returns the differences between the expectations and the result.
 fn differences(row: &Value) -> Vec<String> {
     let wanted = wanted(row);
     let raises = wanted.contains_key("raises");
@@ -266,9 +268,12 @@ fn differences(row: &Value) -> Vec<String> {
     let watcher = Arc::clone(&seen);
     let script = script_of(row);
     let outcome = watched(&workflow, input, script.as_deref(), move |event| {
-        watcher.lock().expect("nobody panics").take(event);
+        watcher
+            .lock()
+            .expect("the lock is not poisoned")
+            .take(event);
     });
-    let seen = seen.lock().expect("nobody panics");
+    let seen = seen.lock().expect("the lock is not poisoned");
     let null = Value::Null;
     let result = outcome.state.get("r").unwrap_or(&null);
     let mut found = Vec::new();
@@ -304,7 +309,7 @@ fn differences(row: &Value) -> Vec<String> {
             "history_len" => same(key, wanted, &json!(history.len())),
             "calls" => {
                 for (who, count) in wanted.as_object().into_iter().flatten() {
-                    // Only code says that it was called; a model's calls are counted.
+                    // Only code records its calls; a model's calls are counted.
                     let calls = match who.as_str() {
                         "evaluator" if script.is_some() => json!(outcome.total_llm_calls),
                         "evaluator" if row["evaluator"].get("returns").is_none() => continue,
@@ -343,7 +348,7 @@ fn differences(row: &Value) -> Vec<String> {
     found
 }
 
-/// What differs between what generator and corrector are to see, and saw.
+/// Returns the differences in what the generator and the corrector saw.
 fn sights(wanted: &Map<String, Value>, seen: &Seen) -> Vec<String> {
     let mut found = Vec::new();
     for who in ["generator", "corrector"] {
@@ -358,7 +363,7 @@ fn sights(wanted: &Map<String, Value>, seen: &Seen) -> Vec<String> {
     found
 }
 
-/// The messages of errors; where a library's words stand, the rule.
+/// Returns the messages of errors; for errors of a library, the rule instead.
 fn errors_of(errors: &Value) -> Vec<Value> {
     let errors = errors.as_array().into_iter().flatten();
     errors
@@ -366,7 +371,7 @@ fn errors_of(errors: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Whether a message says what is wanted; ours may say more, such as the line of the code that failed.
+/// Whether a message contains what is expected; ours may contain more, such as a line number.
 fn is_said(wanted: &Value, got: &Value) -> bool {
     match (wanted.as_str(), got.as_str()) {
         (Some(wanted), Some(got)) => wanted.split(": ").all(|part| got.contains(part)),
@@ -374,7 +379,7 @@ fn is_said(wanted: &Value, got: &Value) -> bool {
     }
 }
 
-/// Fails if a row differs that is not listed, or agrees though it is.
+/// Fails if an unlisted row differs, or if a listed one agrees.
 fn verdict(what: &str, rows: &[(String, Vec<String>)]) {
     let known: HashSet<&str> = DISAGREE.iter().map(|(id, _)| *id).collect();
     let mut wrong = String::new();
@@ -450,7 +455,7 @@ fn templates() {
             other => other.clone(),
         };
         let agrees = match id(&row).as_str() {
-            // What the row leaves open.
+            // Cases that the row leaves open.
             "tmpl-008" => got == "raises",
             "tmpl-009" => got == "true null",
             _ if wanted.contains_key("raises") => got == "raises",
@@ -471,8 +476,8 @@ fn registry_limits_and_the_shape_of_history() {
             assert!(names.contains(name.as_str().unwrap_or_default()), "{name}");
         }
     }
-    // A circuit breaker is the limit of a loop: so many attempts, numbered from 1, and not one more; the
-    // next run counts anew.
+    // The equivalent of a circuit breaker is the limit of a loop: exactly this many attempts, numbered from
+    // 1. The next run counts from the start.
     for limit in [3_usize, 2, 100] {
         let row = json!({
             "generator": { "outputs": ["x"] },
@@ -514,7 +519,7 @@ fn registry_limits_and_the_shape_of_history() {
 }
 
 #[test]
-fn ten_threads_use_up_the_limit_of_one_loop_each_as_in_cb_003() {
+fn cb_003_ten_threads_each_reach_the_limit_of_their_loop() {
     let wanted = &of_features(&["circuit_breaker"])
         .into_iter()
         .find(|row| row["id"] == "cb-003")
@@ -528,12 +533,12 @@ fn ten_threads_use_up_the_limit_of_one_loop_each_as_in_cb_003() {
     let workflow = workflow::parse(&file.to_string(), "row.yaml").unwrap();
     let judged = Arc::new(Mutex::new(0));
     let counts = Arc::clone(&judged);
-    // One file and one world for all.
+    // One file and one world for all threads.
     let world = world(None, move |event: &Event<'_>| {
         if let Event::Loop { event, .. } = event
             && matches!(event.event, reflect::types::Event::Evaluation { .. })
         {
-            *counts.lock().expect("nobody panics") += 1;
+            *counts.lock().expect("the lock is not poisoned") += 1;
         }
     });
     thread::scope(|scope| {
@@ -558,7 +563,10 @@ fn ten_threads_use_up_the_limit_of_one_loop_each_as_in_cb_003() {
             });
         }
     });
-    assert_eq!(*judged.lock().expect("nobody panics"), 10 * limit);
+    assert_eq!(
+        *judged.lock().expect("the lock is not poisoned"),
+        10 * limit
+    );
 }
 
 #[test]
@@ -583,7 +591,7 @@ fn a_thousand_iterations_keep_a_complete_history() {
     );
     assert!(
         history.to_string().len() < 2_000_000,
-        "it grows with what is in it"
+        "it grows with its content"
     );
     assert!(
         begun.elapsed() < Duration::from_mins(2),
@@ -592,7 +600,7 @@ fn a_thousand_iterations_keep_a_complete_history() {
     );
 }
 
-/// Runs a file of ours that needs what an example of the reference needs.
+/// Runs one of our files, which is equivalent to an example of the reference.
 fn file(name: &str, input: &Value, script: &str) -> Outcome {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/workflows")
@@ -606,7 +614,7 @@ fn file(name: &str, input: &Value, script: &str) -> Outcome {
     outcome
 }
 
-/// A reply that is given once, to whoever asks with this purpose.
+/// A reply that is given once, to any request with this purpose.
 fn reply(purpose: &str, text: &str) -> String {
     format!("[[reply]]\npurpose = '{purpose}'\ntext = '''{text}'''\n")
 }
@@ -621,7 +629,7 @@ fn of<'o>(outcome: &'o Outcome, path: &str) -> &'o Value {
 }
 
 #[test]
-fn code_generates_and_corrects_as_in_yaml_001_and_002() {
+fn yaml_001_and_002_code_generates_and_corrects() {
     if !has("python3") {
         return;
     }
@@ -645,7 +653,7 @@ fn code_generates_and_corrects_as_in_yaml_001_and_002() {
 }
 
 #[test]
-fn templates_are_filled_in_for_each_iteration_as_yaml_003_needs() {
+fn yaml_003_templates_are_rendered_in_each_iteration() {
     if !has("python3") {
         return;
     }
@@ -662,7 +670,7 @@ fn templates_are_filled_in_for_each_iteration_as_yaml_003_needs() {
 }
 
 #[test]
-fn json_is_taken_out_of_the_answer_as_yaml_004_needs() {
+fn yaml_004_json_is_extracted_from_the_reply() {
     if !has("python3") {
         return;
     }
@@ -682,7 +690,7 @@ fn json_is_taken_out_of_the_answer_as_yaml_004_needs() {
 }
 
 #[test]
-fn pass_is_a_verdict_and_history_has_evaluations_as_yaml_005_and_006_need() {
+fn yaml_005_and_006_pass_is_a_verdict_and_history_has_evaluations() {
     if !has("python3") {
         return;
     }
@@ -701,7 +709,7 @@ fn pass_is_a_verdict_and_history_has_evaluations_as_yaml_005_and_006_need() {
 }
 
 #[test]
-fn the_first_of_two_documents_runs_with_a_threshold_as_yaml_007_needs() {
+fn yaml_007_the_first_of_two_documents_runs_with_a_threshold() {
     let script = [
         reply("write", "one"),
         reply("judge", r#"{"pass": true, "score": 0.5, "errors": ["too short"]}"#),
@@ -716,7 +724,7 @@ fn the_first_of_two_documents_runs_with_a_threshold_as_yaml_007_needs() {
 }
 
 #[test]
-fn an_action_of_another_tool_is_refused_with_its_place_as_yaml_007_recommends() {
+fn yaml_007_an_action_of_another_tool_is_rejected_with_its_position() {
     let text =
         "nodes:\n  - name: begin\n    action: learn.textgrad.variable\n    with: {name: prompt}\n";
     let error = workflow::parse(text, "x.yaml").err().unwrap();
@@ -729,7 +737,7 @@ fn an_action_of_another_tool_is_refused_with_its_place_as_yaml_007_recommends() 
 }
 
 #[test]
-fn the_complete_example_runs_as_in_yaml_009() {
+fn yaml_009_the_complete_example_runs() {
     if !has("python3") {
         return;
     }

@@ -1,4 +1,4 @@
-//! What good answers mean.
+//! How successful replies are interpreted.
 
 use crate::setup::{BOTH, Setup, ask, call, judging, writing};
 use crate::support::server::{Chunks, Fault, Protocol, Reply, Server};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 #[test]
-fn a_plain_answer_comes_in_pieces() {
+fn a_plain_reply_arrives_in_pieces() {
     for protocol in BOTH {
         let server = Server::start();
         let pieces = Reply::pieces(&["One ", "two ", "drei ä€𝄞."]).wait(Duration::from_millis(60));
@@ -29,7 +29,7 @@ fn a_plain_answer_comes_in_pieces() {
 }
 
 #[test]
-fn how_the_bytes_are_cut_does_not_matter() {
+fn any_split_of_the_bytes_gives_the_same_reply() {
     for protocol in BOTH {
         let server = Server::start();
         let reply = || {
@@ -52,7 +52,7 @@ fn how_the_bytes_are_cut_does_not_matter() {
 }
 
 #[test]
-fn every_legal_framing_is_understood() {
+fn every_valid_framing_is_parsed() {
     for protocol in BOTH {
         let server = Server::start();
         let base = || Reply::pieces(&["a ", "b"]);
@@ -76,7 +76,7 @@ fn every_legal_framing_is_understood() {
 }
 
 #[test]
-fn reasoning_is_never_part_of_the_answer() {
+fn reasoning_is_never_part_of_the_reply() {
     for protocol in BOTH {
         let server = Server::start();
         server
@@ -87,7 +87,7 @@ fn reasoning_is_never_part_of_the_answer() {
             .reply(Reply::text("The tag <think>x</think> stays."));
         let setup = Setup::new(protocol);
         let model = setup.model(&server.url());
-        // With reasoning off, a reply that is all reasoning is not asked for again.
+        // With reasoning off, a reply that contains only reasoning is not requested again.
         let request = ChatRequest {
             think: Think::Off,
             ..writing()
@@ -119,7 +119,7 @@ fn other_names_of_the_reasoning_field() {
 }
 
 #[test]
-fn how_an_answer_ends_is_told() {
+fn the_end_reason_is_reported() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply(Reply::cut_by_length("half a"));
@@ -146,7 +146,7 @@ fn how_an_answer_ends_is_told() {
 }
 
 #[test]
-fn logprobs_are_those_of_the_answer() {
+fn logprobs_belong_to_the_reply() {
     let token = |text: &str, logprob: f64| {
         json!({"token": text, "logprob": logprob, "bytes": text.as_bytes(),
             "top_logprobs": [{"token": text, "logprob": logprob}, {"token": "x", "logprob": -3.0}]})
@@ -175,7 +175,7 @@ fn logprobs_are_those_of_the_answer() {
 }
 
 #[test]
-fn usage_that_is_not_given_is_not_known() {
+fn missing_usage_is_unknown() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply(Reply::text("a").no_usage());
@@ -185,7 +185,7 @@ fn usage_that_is_not_given_is_not_known() {
 }
 
 #[test]
-fn the_last_usage_wins_wherever_it_stands() {
+fn the_last_usage_wins_at_any_position() {
     let server = Server::start();
     let chunk = |content: &str, finish: Value, usage: Value| {
         format!(
@@ -210,7 +210,7 @@ fn the_last_usage_wins_wherever_it_stands() {
 }
 
 #[test]
-fn a_server_that_does_not_stream_is_understood() {
+fn a_server_without_streaming_is_supported() {
     let server = Server::start();
     let whole = |text: &str| {
         json!({"object": "chat.completion", "choices": [{"index": 0,
@@ -228,12 +228,12 @@ fn a_server_that_does_not_stream_is_understood() {
     let reply = ask(&setup, &server, writing()).ok();
     assert_eq!(reply.text, "all at once");
     assert_eq!(reply.usage.prompt, Some(3));
-    // Nothing was shown yet, so a closing tag alone can be recognized.
+    // Nothing was shown yet, so a lone closing tag can be recognized.
     assert_eq!(ask(&setup, &server, writing()).ok().text, "the answer");
 }
 
 #[test]
-fn an_endless_desert_of_blanks_is_stopped() {
+fn endless_whitespace_in_json_is_stopped() {
     for protocol in BOTH {
         let server = Server::start();
         let mut pieces = vec!["{\"score\":"];
@@ -248,7 +248,7 @@ fn an_endless_desert_of_blanks_is_stopped() {
         let reply = outcome.ok();
         assert_eq!(reply.end, Some(EndReason::Length));
         assert!(reply.text.len() < 250);
-        // A text may have as many as it likes.
+        // A text may contain any amount of whitespace.
         server.reply(Reply::pieces(&pieces));
         assert_eq!(
             ask(&Setup::new(protocol), &server, writing()).ok().end,

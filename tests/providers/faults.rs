@@ -1,4 +1,4 @@
-//! What goes wrong at the server.
+//! Server errors.
 
 use crate::setup::{BOTH, Setup, ask, call, run, writing};
 use crate::support::server::Purpose as Asked;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 #[test]
-fn error_statuses_have_their_class() {
+fn error_statuses_have_the_right_class() {
     use ErrorClass::{Auth, ContextTooLong, NotFound, Quota, Rate, Rejected, Transient};
     for protocol in BOTH {
         for (status, class) in [
@@ -56,12 +56,12 @@ fn quota_is_not_retried() {
 }
 
 #[test]
-fn a_server_says_how_long_to_wait() {
+fn the_wait_that_a_server_requests_is_respected() {
     for (header, value, expected) in [
         ("Retry-After", "0", 0),
         ("Retry-After", "0.02", 20),
         ("retry-after-ms", "15", 15),
-        // More than the cap of this test.
+        // More than the limit in this test.
         ("Retry-After", "9000", 40),
         ("Retry-After", "Sun, 06 Nov 1994 08:49:37 GMT", 0),
     ] {
@@ -80,7 +80,7 @@ fn a_server_says_how_long_to_wait() {
 }
 
 #[test]
-fn a_retry_makes_void_what_came_before() {
+fn a_retry_discards_earlier_output() {
     for protocol in BOTH {
         let server = Server::start();
         server
@@ -97,7 +97,7 @@ fn a_retry_makes_void_what_came_before() {
 }
 
 #[test]
-fn an_end_without_a_terminal_event_is_no_success() {
+fn an_end_without_a_terminal_event_is_an_error() {
     for protocol in BOTH {
         for fault in [
             Fault::Unfinished(vec!["a".to_owned()]),
@@ -121,7 +121,7 @@ fn an_end_without_a_terminal_event_is_no_success() {
 }
 
 #[test]
-fn an_error_inside_an_answer_is_an_error() {
+fn an_error_inside_a_stream_is_an_error() {
     let setup = |protocol| Setup {
         retries: RetryPolicy::none(),
         ..Setup::new(protocol)
@@ -160,7 +160,7 @@ fn an_error_inside_an_answer_is_an_error() {
             assert_eq!(outcome.error().class, class, "{error}");
         }
     }
-    // OpenRouter ends with a reason of its own.
+    // OpenRouter has its own finish reason for errors.
     let server = Server::start();
     server.reply(Reply::text("a").finish("error"));
     let error = ask(&setup(Protocol::OpenAi), &server, writing()).error();
@@ -168,7 +168,7 @@ fn an_error_inside_an_answer_is_an_error() {
 }
 
 #[test]
-fn what_is_no_answer_at_all_is_shown_cleaned() {
+fn an_unparseable_response_is_shown_without_markup() {
     for (protocol, bytes) in [
         (Protocol::Ollama, "upstream \u{1b}[31mfailed\u{1b}[0m\n"),
         (
@@ -196,7 +196,7 @@ fn what_is_no_answer_at_all_is_shown_cleaned() {
 }
 
 #[test]
-fn a_complete_answer_does_not_wait_for_the_end_of_the_stream() {
+fn a_complete_reply_does_not_wait_for_the_end_of_the_stream() {
     let server = Server::start();
     let chunk = json!({"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]});
     let head = format!("data: {chunk}\n\ndata: [DONE]\n\n");
@@ -234,7 +234,7 @@ fn a_missing_model_comes_with_advice() {
 }
 
 #[test]
-fn a_wrong_path_names_the_address() {
+fn an_error_about_a_wrong_path_names_the_address() {
     let server = Server::start();
     server.fault(Fault::error(404, &json!({"detail": "Not Found"})));
     let url = format!("{}/proxy", server.url());
@@ -245,7 +245,7 @@ fn a_wrong_path_names_the_address() {
 }
 
 #[test]
-fn what_a_server_has_is_listed() {
+fn the_models_of_a_server_are_listed() {
     let server = Server::start();
     server.models(&[("b", 4096), ("test", 8192)]);
     let ollama = Setup::new(Protocol::Ollama).connection(&server.url());
@@ -269,9 +269,9 @@ fn what_a_server_has_is_listed() {
     }
 }
 
-/// Asked again, a server that lacks memory or cannot read a model says the same.
+/// A server that lacks memory or cannot read a model would fail again.
 #[test]
-fn what_a_server_cannot_do_is_not_tried_again() {
+fn permanent_server_errors_are_not_retried() {
     for (message, advice) in [
         (
             "model requires more system memory (9.1 GiB) than is available (3.2 GiB)",
@@ -297,7 +297,7 @@ fn what_a_server_cannot_do_is_not_tried_again() {
         assert!(hint.contains(advice), "{hint}");
         assert!(!hint.contains("may be temporary"), "{hint}");
     }
-    // What has died may do so again: it is tried once more.
+    // A crashed runner may crash again, so it is retried once.
     let server = Server::start();
     let died = json!({ "error": "model runner has unexpectedly stopped" });
     for _ in 0..3 {
@@ -307,9 +307,9 @@ fn what_a_server_cannot_do_is_not_tried_again() {
     assert_eq!(server.calls(), 2);
 }
 
-/// It lasts as long as another run: more often than there are retries.
+/// This lasts as long as another run, which exceeds the number of retries.
 #[test]
-fn a_server_without_room_is_waited_for() {
+fn a_full_server_is_waited_for() {
     let server = Server::start();
     let busy =
         json!({ "error": "server busy, please try again. maximum pending requests exceeded" });
@@ -323,7 +323,7 @@ fn a_server_without_room_is_waited_for() {
 }
 
 #[test]
-fn cloud_models_say_how_to_sign_in() {
+fn errors_of_cloud_models_say_how_to_sign_in() {
     for (status, body, advice) in [
         (
             401,
@@ -349,9 +349,9 @@ fn cloud_models_say_how_to_sign_in() {
     }
 }
 
-/// As two versions of Ollama ended an answer, recorded.
+/// Recorded ends of two versions of Ollama.
 #[test]
-fn ollamas_own_end_of_a_loop_is_repetition() {
+fn ollamas_own_loop_detection_counts_as_repetition() {
     for recorded in [
         include_str!("../data/ollama/stream-loop-guard-2026-05.ndjson"),
         include_str!("../data/ollama/stream-loop-guard-2026-08.ndjson"),

@@ -1,4 +1,4 @@
-//! What is learned from rejections.
+//! Adapting to rejected parameters.
 
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn unsupported(name: &str) -> Fault {
 }
 
 #[test]
-fn rejected_parameters_are_left_out_once_and_for_all() {
+fn rejected_parameters_are_omitted_permanently() {
     for name in ["temperature", "seed", "logprobs", "top_p", "stream_options"] {
         let server = Server::start();
         server
@@ -65,7 +65,7 @@ fn the_token_limit_is_renamed() {
 }
 
 #[test]
-fn a_wrong_value_is_not_left_out() {
+fn a_parameter_with_a_wrong_value_is_not_omitted() {
     let server = Server::start();
     server.fault(Fault::error(
         400,
@@ -78,7 +78,7 @@ fn a_wrong_value_is_not_left_out() {
 }
 
 #[test]
-fn the_demand_for_json_goes_down_step_by_step() {
+fn structured_output_falls_back_step_by_step() {
     let reject = || {
         Fault::error(
             400,
@@ -111,7 +111,7 @@ fn the_demand_for_json_goes_down_step_by_step() {
         ]
     );
 
-    // What the user chose is not changed.
+    // The user's choice is not changed.
     let server = Server::start();
     server.fault(reject());
     let setup = Setup {
@@ -125,12 +125,12 @@ fn the_demand_for_json_goes_down_step_by_step() {
 }
 
 #[test]
-fn calls_at_the_same_time_learn_together() {
+fn concurrent_calls_learn_once() {
     let server = Server::start();
     let arrived = Arc::new(Barrier::new(2));
     server.on(Asked::Judge, move |request| {
         if request.body["response_format"]["type"] == json!("json_schema") {
-            // Both are on their way before either is rejected.
+            // Both are in progress before either is rejected.
             arrived.wait();
             let error = json!({"error": {"message": "json_schema is not supported"}});
             return Planned::from(Fault::error(400, &error));
@@ -147,13 +147,13 @@ fn calls_at_the_same_time_learn_together() {
         two.1.unwrap();
     });
     assert_eq!(server.calls(), 4);
-    // One step down the ladder, not two.
+    // One fallback step, not two.
     let last = &server.chats()[3].body;
     assert_eq!(last["response_format"]["type"], json!("json_object"));
 }
 
 #[test]
-fn a_model_that_cannot_be_kept_from_reasoning_does_little_of_it() {
+fn a_model_that_always_reasons_uses_the_lowest_effort() {
     let server = Server::start();
     server
         .fault(unsupported("reasoning_effort"))
@@ -193,7 +193,7 @@ fn the_scripted_server_follows_its_plan() {
 }
 
 #[test]
-fn a_model_that_cannot_think_is_not_asked_to() {
+fn a_model_that_cannot_reason_is_not_requested_to() {
     let server = Server::start();
     server
         .fault(Fault::error(
@@ -213,7 +213,7 @@ fn a_model_that_cannot_think_is_not_asked_to() {
 }
 
 #[test]
-fn too_long_a_prompt_says_by_how_much() {
+fn the_error_of_a_too_long_prompt_has_token_counts() {
     let message =
         "request (9001 tokens) exceeds the available context size (4096 tokens), try increasing it";
     for protocol in BOTH {
@@ -236,7 +236,7 @@ fn too_long_a_prompt_says_by_how_much() {
 }
 
 #[test]
-fn a_silently_cut_prompt_is_noticed() {
+fn a_silently_truncated_prompt_is_detected() {
     let server = Server::start();
     server.reply(Reply::text("a").usage(2048, 1, None));
     let setup = Setup {

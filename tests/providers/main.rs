@@ -1,11 +1,11 @@
-//! The models over HTTP, against a scripted server: every fault that a server or a network can have.
+//! Models over HTTP, with a scripted server: every fault of a server or a network.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 #[expect(
     dead_code,
     unreachable_pub,
-    reason = "each test program uses another part of it"
+    reason = "each test program uses a different part of it"
 )]
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! What goes wrong on the way, and the ways that are taken.
+//! Network errors, proxies and connections.
 
 use crate::setup::{BOTH, Setup, ask, call, run, writing};
 use crate::support::server::{Fault, Protocol, Reply, Server};
@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
-fn times_run_out() {
+fn timeouts() {
     let setup = |protocol| Setup {
         retries: RetryPolicy::none(),
         timeouts: Timeouts {
@@ -39,7 +39,7 @@ fn times_run_out() {
             assert!(error.message.contains(words), "{error}");
             assert!(start.elapsed() < second);
         }
-        // A slow answer that goes on is none of them.
+        // A slow reply that keeps arriving is not a timeout.
         let server = Server::start();
         server.reply(Reply::pieces(&["a"; 8]).wait(Duration::from_millis(60)));
         assert_eq!(
@@ -50,7 +50,7 @@ fn times_run_out() {
 }
 
 #[test]
-fn a_call_has_a_limit_in_all() {
+fn a_call_has_a_total_time_limit() {
     let server = Server::start();
     server.reply(Reply::pieces(&["a"; 200]).wait(Duration::from_millis(10)));
     let setup = Setup {
@@ -69,7 +69,7 @@ fn a_call_has_a_limit_in_all() {
 }
 
 #[test]
-fn an_error_that_is_not_sent_to_its_end_is_in_that_limit() {
+fn an_incomplete_error_response_counts_towards_the_limit() {
     for protocol in BOTH {
         for status in [500, 404] {
             let server = Server::start();
@@ -84,7 +84,7 @@ fn an_error_that_is_not_sent_to_its_end_is_in_that_limit() {
             let begun = Instant::now();
             let error = ask(&setup, &server, writing()).error();
             assert_eq!(error.status, Some(status));
-            // Without the limit it is 10 s.
+            // Without the limit, it takes 10 s.
             assert!(begun.elapsed() < Duration::from_secs(8), "{protocol:?}");
             assert_eq!(server.calls(), 1);
         }
@@ -92,7 +92,7 @@ fn an_error_that_is_not_sent_to_its_end_is_in_that_limit() {
 }
 
 #[test]
-fn nobody_listens() {
+fn no_server_is_listening() {
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -120,18 +120,20 @@ fn nobody_listens() {
     let connection = Setup::new(Protocol::Ollama).connection(&url);
     let start = Instant::now();
     let times = (Duration::from_millis(300), Duration::from_secs(5));
-    let found = run(find_ollama(&connection, times, || panic!("nobody is busy")));
+    let found = run(find_ollama(&connection, times, || {
+        panic!("the server is not busy")
+    }));
     assert_eq!(found.unwrap(), None);
     assert!(start.elapsed() < Duration::from_secs(1));
 }
 
-/// A busy Ollama is waited for: it accepts the connection, and answers the second question.
+/// A busy Ollama accepts the connection, and responds to the second request.
 #[test]
-fn an_ollama_that_is_busy_is_asked_again() {
+fn a_busy_ollama_is_asked_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
-        // Kept open, so that nothing but time tells the client.
+        // Kept open, so that only the timeout applies.
         let mut silent = Vec::new();
         loop {
             let (mut stream, _) = listener.accept().unwrap();
@@ -161,7 +163,7 @@ fn an_ollama_that_is_busy_is_asked_again() {
 }
 
 #[test]
-fn tls_that_is_none() {
+fn a_server_without_tls() {
     let server = Server::start();
     let url = server.url().replace("http://", "https://");
     let error = call(&*Setup::new(Protocol::OpenAi).model(&url), writing()).error();
@@ -176,7 +178,7 @@ fn a_name_that_does_not_exist() {
         ..Setup::new(Protocol::OpenAi)
     };
     let error = call(&*setup.model("http://nowhere.invalid"), writing()).error();
-    // Without a network, even the name server is out of reach.
+    // Without a network, even the name server is unreachable.
     assert!(
         matches!(error.class, ErrorClass::Unreachable | ErrorClass::Transient),
         "{error}"
@@ -210,7 +212,7 @@ fn a_redirect_is_not_followed() {
 }
 
 #[test]
-fn connections_are_used_again() {
+fn connections_are_reused() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply_text("a").reply_text("b").reply_text("c");
@@ -225,7 +227,7 @@ fn connections_are_used_again() {
 }
 
 #[test]
-fn a_kept_connection_that_dies_under_a_request_is_no_failure() {
+fn a_kept_connection_closed_before_the_request_is_not_an_error() {
     for protocol in BOTH {
         let server = Server::start();
         server.close_kept_connections();
@@ -243,7 +245,7 @@ fn a_kept_connection_that_dies_under_a_request_is_no_failure() {
                 assert_eq!(reply.attempts, 1);
             }
         });
-        // The one that died was read by nobody.
+        // The request on the closed connection was not read.
         assert_eq!(server.calls(), 3, "{protocol:?}");
         assert_eq!(server.connections(), 3, "{protocol:?}");
     }
@@ -251,7 +253,7 @@ fn a_kept_connection_that_dies_under_a_request_is_no_failure() {
 
 /// A request that a server may have read is sent again only as a retry.
 #[test]
-fn a_kept_connection_that_dies_late_is_a_failure() {
+fn a_kept_connection_closed_after_the_request_is_an_error() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply_text("a");
@@ -273,7 +275,7 @@ fn a_kept_connection_that_dies_late_is_a_failure() {
 }
 
 #[test]
-fn a_new_connection_that_dies_is_a_failure() {
+fn a_closed_new_connection_is_an_error() {
     for protocol in BOTH {
         let server = Server::start();
         server.reply_text("a").fault(Fault::Reset);
@@ -288,21 +290,21 @@ fn a_new_connection_that_dies_is_a_failure() {
             assert_eq!(result.unwrap_err().class, ErrorClass::Transient);
             assert_eq!(reply.attempts, 1);
         });
-        // The kept connection, then, once, a new one.
+        // The kept connection, then a new one, once.
         assert_eq!(server.calls(), 2, "{protocol:?}");
         assert_eq!(server.connections(), 2, "{protocol:?}");
     }
 }
 
-/// Runs another test of this program with a proxy in the environment that nobody listens at.
+/// Runs another test of this program with a proxy in the environment that does not exist.
 #[test]
-fn a_proxy_is_never_asked_for_loopback() {
+fn no_proxy_is_used_for_loopback() {
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "answers::a_plain_answer_comes_in_pieces"])
+        .args(["--exact", "answers::a_plain_reply_arrives_in_pieces"])
         .env("HTTP_PROXY", format!("http://{free}"))
         .env("http_proxy", format!("http://{free}"))
         .env("ALL_PROXY", format!("http://{free}"))
@@ -317,7 +319,7 @@ fn a_proxy_is_never_asked_for_loopback() {
     );
 }
 
-/// Not run by itself, since it needs a proxy in the environment: see the next test.
+/// Ignored by default, because it needs a proxy in the environment: see the next test.
 #[test]
 #[ignore = "run by another test"]
 fn a_call_through_the_proxy_of_the_environment() {
@@ -326,7 +328,7 @@ fn a_call_through_the_proxy_of_the_environment() {
 }
 
 #[test]
-fn a_proxy_is_asked_for_other_addresses() {
+fn a_proxy_is_used_for_other_addresses() {
     let proxy = Server::start();
     proxy.reply_text("by proxy");
     let output = Command::new(std::env::current_exe().unwrap())
@@ -364,8 +366,8 @@ fn dropping_the_stream_ends_the_call() {
     assert_eq!(server.calls(), 1);
 }
 
-/// A local server that restarts, as after an update, does not end the run: once it has answered, refused connections
-/// are waited out.
+/// A local server that restarts, e.g. for an update, does not end the run. Once it has responded, refused
+/// connections are retried.
 #[test]
 fn a_server_that_restarts_is_waited_for() {
     let answer = |listener: &TcpListener| {
@@ -387,7 +389,7 @@ fn a_server_that_restarts_is_waited_for() {
     let server = std::thread::spawn(move || {
         answer(&listener);
         drop(listener);
-        // Back once a connection was refused.
+        // The server is back after a connection was refused.
         refused.recv().unwrap();
         answer(&TcpListener::bind(address).unwrap());
     });
@@ -403,7 +405,7 @@ fn a_server_that_restarts_is_waited_for() {
     assert_eq!((reply.text.as_str(), reply.attempts), ("a", 2));
     server.join().unwrap();
 
-    // One that never answered is simply not there.
+    // A server that never responded counts as missing.
     let start = Instant::now();
     let error = ask_at(&Setup::new(Protocol::Ollama), &url).error();
     assert_eq!(error.class, ErrorClass::Unreachable);

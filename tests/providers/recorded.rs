@@ -1,4 +1,4 @@
-//! Answers of real Ollama servers, served byte for byte.
+//! Recorded responses of real Ollama servers, served byte for byte.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const VERSIONS: [&str; 3] = ["2026-05", "2026-08", "2026-08-native"];
 
-/// What a server of this version answered to the request of this name; `None` where it was not tried.
+/// Returns the recorded response of this version to this request; `None` if there is none.
 fn recorded(version: &str, name: &str) -> Option<Fault> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/ollama")
@@ -42,7 +42,7 @@ fn setup(protocol: Protocol) -> Setup {
     }
 }
 
-/// Makes a call whose first answers are these recorded ones; what follows them is the text `answer`.
+/// Makes a call whose first responses are recorded; the next one is the text `answer`.
 fn replay(
     protocol: Protocol,
     version: &str,
@@ -59,7 +59,7 @@ fn replay(
 }
 
 #[test]
-fn plain_answers_and_their_figures() {
+fn plain_replies_and_their_usage() {
     for version in VERSIONS {
         let (outcome, _) = replay(Protocol::Ollama, version, &["chat"], writing()).unwrap();
         let reply = outcome.ok();
@@ -71,9 +71,9 @@ fn plain_answers_and_their_figures() {
     }
 }
 
-/// A schema that Ollama cannot convert: 500 in May, 400 with llama.cpp's words since.
+/// A schema that Ollama cannot convert: status 500 in May, status 400 with llama.cpp's message since then.
 #[test]
-fn a_schema_that_cannot_be_converted_is_left_out() {
+fn a_schema_that_cannot_be_converted_is_omitted() {
     for version in VERSIONS {
         for name in [
             "chat-format-bad-pattern",
@@ -103,9 +103,9 @@ fn a_schema_that_cannot_be_converted_is_left_out() {
     }
 }
 
-/// A model that cannot reason, asked to: the field is dropped, and the run goes on.
+/// A model that cannot reason rejects `think`; the field is omitted and the run continues.
 #[test]
-fn a_model_that_cannot_reason_is_asked_without() {
+fn a_model_that_cannot_reason_is_called_without_think() {
     let thinking = || ChatRequest {
         think: Think::Low,
         ..writing()
@@ -138,9 +138,10 @@ fn a_model_that_cannot_reason_is_asked_without() {
     }
 }
 
-/// A reply that is all reasoning: the same request would come to the same, so the next one switches reasoning off.
+/// If a reply contains only reasoning, repeating the request would not help, so the next one turns reasoning
+/// off.
 #[test]
-fn an_answer_that_is_all_reasoning_is_asked_for_again_without() {
+fn a_reply_with_only_reasoning_is_requested_again_without_it() {
     let limited = |limit| {
         let mut request = writing();
         request.sampling.max_tokens = limit;
@@ -177,7 +178,7 @@ fn an_answer_that_is_all_reasoning_is_asked_for_again_without() {
             );
         }
     }
-    // Once only: a model that reasons all the same has had its chance.
+    // Only once: a model that reasons anyway is not called again.
     let (outcome, server) = replay(
         Protocol::Ollama,
         "2026-05",
@@ -190,9 +191,10 @@ fn an_answer_that_is_all_reasoning_is_asked_for_again_without() {
     assert!(!reply.reasoning.is_empty());
 }
 
-/// Reasoning counts against the limit and keeps `format` from being applied, so verdicts do without by default.
+/// Reasoning counts towards the limit and prevents `format` from being applied, so verdicts do without it by
+/// default.
 #[test]
-fn replies_under_a_schema_do_without_reasoning_unless_the_user_says_otherwise() {
+fn replies_with_a_schema_do_not_reason_by_default() {
     let (_, server) = replay(
         Protocol::Ollama,
         "2026-05",
@@ -211,9 +213,9 @@ fn replies_under_a_schema_do_without_reasoning_unless_the_user_says_otherwise() 
     assert!(server.chats()[0].body.get("think").is_none());
 }
 
-/// Ollama's `/v1` drops the beginning of a prompt that is too long, without an error.
+/// Ollama's `/v1` drops the start of a too long prompt without an error.
 #[test]
-fn a_prompt_that_was_cut_is_reported() {
+fn a_truncated_prompt_is_reported() {
     let long = || {
         let mut request = writing();
         request.messages[0].content = "word ".repeat(12_000);
@@ -233,9 +235,9 @@ fn a_prompt_that_was_cut_is_reported() {
     assert_eq!(outcome.error().class, ErrorClass::ContextTooLong);
 }
 
-/// For gateways that cannot stream.
+/// Some gateways cannot stream.
 #[test]
-fn an_answer_need_not_be_streamed() {
+fn a_reply_need_not_be_streamed() {
     for protocol in [Protocol::Ollama, Protocol::OpenAi] {
         let server = Server::start();
         if protocol == Protocol::Ollama {
@@ -256,7 +258,7 @@ fn an_answer_need_not_be_streamed() {
 }
 
 #[test]
-fn every_error_has_its_class() {
+fn every_error_has_the_right_class() {
     use ErrorClass::{Auth, ContextTooLong, NotFound, Rejected, Transient};
     for version in VERSIONS {
         for (name, class) in [
@@ -276,9 +278,9 @@ fn every_error_has_its_class() {
     }
 }
 
-/// No recorded answer, right or wrong, breaks an adapter: each ends in a reply or an error.
+/// No recorded response breaks an adapter: each ends in a reply or an error.
 #[test]
-fn every_recorded_answer_comes_to_an_end() {
+fn every_recorded_response_ends() {
     for version in VERSIONS {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("tests/data/ollama/{version}.jsonl"));

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The requests that are sent.
 
 use crate::setup::{BOTH, Setup, ask, call, everything, writing};
 use crate::support::server::{Fault, Protocol, Server};
@@ -9,7 +9,7 @@ use reflect::types::ModelId;
 use serde_json::json;
 
 #[test]
-fn nothing_is_sent_that_nobody_asked_for() {
+fn only_requested_parameters_are_sent() {
     let server = Server::start();
     server.reply_text("a").reply_text("a");
     ask(&Setup::new(Protocol::OpenAi), &server, writing()).ok();
@@ -32,7 +32,7 @@ fn nothing_is_sent_that_nobody_asked_for() {
 }
 
 #[test]
-fn all_that_can_be_asked_for_is_sent() {
+fn all_parameters_are_sent_on_request() {
     let server = Server::start();
     server.reply_text("{}").reply_text("{}");
     let num_ctx = NumCtx::fixed(6144);
@@ -64,7 +64,7 @@ fn all_that_can_be_asked_for_is_sent() {
 }
 
 #[test]
-fn extra_fields_go_first_and_some_are_not_allowed() {
+fn extra_fields_take_precedence_and_some_are_rejected() {
     let server = Server::start();
     server.reply_text("a");
     let setup = Setup {
@@ -91,7 +91,7 @@ fn extra_fields_go_first_and_some_are_not_allowed() {
 }
 
 #[test]
-fn a_key_goes_to_its_own_server_only() {
+fn a_key_is_sent_only_to_its_own_server() {
     let mine = Server::start();
     let other = Server::start();
     for server in [&mine, &other] {
@@ -118,7 +118,7 @@ fn a_key_goes_to_its_own_server_only() {
 }
 
 #[test]
-fn a_server_that_repeats_the_key_does_not_make_it_known() {
+fn a_key_in_an_error_message_is_redacted() {
     let server = Server::start();
     server.fault(Fault::error(
         401,
@@ -132,7 +132,7 @@ fn a_server_that_repeats_the_key_does_not_make_it_known() {
     assert_eq!(error.message, "wrong key: [key]");
 }
 
-/// Prompt and reply fit the window together: in a full one Ollama drops the beginning of the prompt.
+/// Prompt and reply share the window: when it is full, Ollama drops the start of the prompt.
 #[test]
 fn a_reply_is_limited_to_what_the_window_holds() {
     let limit = |window, max_tokens| {
@@ -147,10 +147,10 @@ fn a_reply_is_limited_to_what_the_window_holds() {
         ask(&setup, &server, request).ok();
         server.chats()[0].body["options"]["num_predict"].clone()
     };
-    // The prompt is taken to have a token for every three bytes.
+    // The estimate is one token per three bytes of the prompt.
     assert_eq!(limit(4096, None), json!(4096 - 9));
     assert_eq!(limit(4096, Some(500)), json!(500));
     assert_eq!(limit(4096, Some(5000)), json!(4096 - 9));
-    // The estimate may be too high; what is left is never nothing.
+    // The estimate may be too high, so the limit never becomes zero.
     assert_eq!(limit(200, None), json!(256));
 }

@@ -1,4 +1,4 @@
-//! How the tests make their calls.
+//! Helpers for making calls.
 
 use crate::support::server::{Protocol, Server};
 use reflect::model::ollama::{NumCtx, OllamaModel, OllamaOptions};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub(crate) const BOTH: [Protocol; 2] = [Protocol::Ollama, Protocol::OpenAi];
 
-/// How a test differs from the usual.
+/// The settings of a test that differ from the defaults.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) protocol: Protocol,
@@ -83,7 +83,7 @@ impl Setup {
     }
 }
 
-/// A call, and all that came of it.
+/// The result of a call, with its events.
 pub(crate) struct Outcome {
     pub(crate) reply: Answer,
     pub(crate) result: Result<(), ModelError>,
@@ -164,7 +164,7 @@ pub(crate) fn judging() -> ChatRequest {
     }
 }
 
-/// A judgement with everything that can be asked for.
+/// A judge request with every parameter.
 pub(crate) fn everything() -> ChatRequest {
     ChatRequest {
         sampling: Sampling {

@@ -1,7 +1,7 @@
-//! Failures of machines and of the network: every task is done once, and only calls that were under way are repeated.
+//! Failures of machines and of the network: every task is done once, and only calls in progress are repeated.
 //!
-//! The test runs in a network of its own with two machines, made of Linux network namespaces. Where these are not
-//! permitted, it prints that and passes.
+//! The test runs in its own network with two machines, made of Linux network namespaces. If these are not
+//! permitted, it prints a message and passes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,27 +10,27 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::lost_calls_are_in_the_books;
+use crate::rows_count_lost_calls;
 use crate::world::{Process, World, wait_for};
 
-/// Set in the process that is in the network of the test.
+/// Set in the process inside the test's network.
 const INSIDE: &str = "REFLECT_TEST_NETWORK";
 
-/// How many calls a worker makes at once.
+/// How many concurrent calls a worker makes.
 const ROOM: usize = 8;
 
 const TASKS: usize = 40;
 
-/// How long a worker is cut off.
+/// How long a worker is disconnected.
 const CUT_OFF: Duration = Duration::from_secs(10);
 
-/// A machine with two connections to this one: one to the server and the balancer, one to the models.
+/// A machine with two connections: one to the server and the balancer, one to the models.
 struct Machine {
     _process: Process,
     id: u32,
 }
 
-/// The address of the other machine for the server and the balancer.
+/// The address of the server and the balancer for the other machine.
 const ENGINE: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 2);
 
 impl Machine {
@@ -71,7 +71,7 @@ impl Machine {
         machine
     }
 
-    /// The command on this machine.
+    /// Wraps a command to run on this machine.
     fn on(&self, command: &Command) -> Command {
         let mut here = Command::new("nsenter");
         here.arg(format!("--net=/proc/{}/ns/net", self.id))
@@ -112,7 +112,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
-/// Whether this process is in a network of its own. Otherwise runs the test in another process that is.
+/// Whether this process is in its own network. Otherwise runs the test in another process that is.
 fn is_in_own_network(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         ip(&["link", "set", "lo", "up"]);
@@ -141,7 +141,7 @@ fn is_in_own_network(test: &str) -> bool {
     false
 }
 
-/// A batch of which a third is done, with what was asked before.
+/// A batch with a third of its tasks done, and the earlier calls.
 struct Case<'a> {
     world: &'a World,
     name: &'a str,
@@ -193,7 +193,7 @@ impl<'a> Case<'a> {
             repeated <= under_way,
             "{repeated} calls were repeated, {under_way} were under way"
         );
-        lost_calls_are_in_the_books(&rows, asked.len(), repeated, under_way);
+        rows_count_lost_calls(&rows, asked.len(), repeated, under_way);
     }
 }
 
@@ -228,7 +228,7 @@ fn machines_and_connections_may_fail() {
     near.restart();
     world.wait_for_balancer(here);
 
-    // The worker still reaches its models, and could make calls for tasks that others have by now.
+    // The worker can still reach its models, and could make calls for tasks that other workers now have.
     let case = Case::begin(&world, "cut-off");
     let failed = Instant::now();
     machine.set("engine", "down");
@@ -257,7 +257,7 @@ fn machines_and_connections_may_fail() {
     machine.set("engine", "down");
     machine.set("models", "down");
     case.end(failed, ROOM);
-    // A run that moved is one run, also in the logs of its workers.
+    // A run that moved to another worker is a single run, in their logs too.
     for worker in [&near, &far] {
         let output = worker.output();
         assert!(!output.contains("not recorded any more"), "{output}");

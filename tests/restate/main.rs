@@ -1,21 +1,22 @@
-//! Batches on a real Restate server with real workers, some of which fail: every task is done once, and no answered call
-//! is repeated.
+//! Batches on a real Restate server with real workers, some of which fail: every task is done once, and no
+//! answered call is repeated.
 //!
-//! The server is `restate-server` of the npm package `@restatedev/restate-server`: the program that `RESTATE_SERVER`
-//! names, or one on the path. In front of the workers is `haproxy`, with the file that `docs/deploy` ships. If one of
-//! them is missing, the tests print that and pass, unless `REFLECT_TEST_REQUIRE_ALL=1` is set.
+//! The server is `restate-server` of the npm package `@restatedev/restate-server`: the program named by
+//! `RESTATE_SERVER`, or the one on the path. The workers are behind `haproxy`, with the configuration shipped
+//! in `docs/deploy`. If one of them is missing, the tests print a message and pass, unless
+//! `REFLECT_TEST_REQUIRE_ALL=1` is set.
 #![cfg(unix)]
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "helpers of tests, and a test that is skipped says so"
+    reason = "test helpers, and messages about skipped tests"
 )]
 
 #[expect(
     dead_code,
     unreachable_pub,
     unused_imports,
-    reason = "each test program uses another part of it"
+    reason = "each test program uses a different part of it"
 )]
 #[path = "../support/mod.rs"]
 mod support;
@@ -35,9 +36,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use world::{ANSWER, KEPT, LIMIT, NOTICED, OVERLOADED, Process, TOKENS, World, program, wait_for};
 
-/// Whatever was asked more than once was on its way when a worker was killed, and was asked once more.
+/// Checks that repeated calls were in progress when a worker was killed, and were repeated once.
 #[track_caller]
-fn only_what_was_under_way_is_repeated(asked: &[(String, Instant)], killed: Instant) -> usize {
+fn only_calls_in_progress_are_repeated(asked: &[(String, Instant)], killed: Instant) -> usize {
     let mut times: BTreeMap<&str, Vec<Instant>> = BTreeMap::new();
     for (prompt, time) in asked {
         times.entry(prompt).or_default().push(*time);
@@ -63,9 +64,9 @@ fn only_what_was_under_way_is_repeated(asked: &[(String, Instant)], killed: Inst
     repeated.len()
 }
 
-/// The rows count the tokens of all calls that were made, and no others than those of calls that were under way.
+/// Checks that the rows count the tokens of all calls, including the lost ones in progress.
 #[track_caller]
-pub(crate) fn lost_calls_are_in_the_books(
+pub(crate) fn rows_count_lost_calls(
     rows: &[Value],
     asked: usize,
     repeated: usize,
@@ -75,7 +76,7 @@ pub(crate) fn lost_calls_are_in_the_books(
         usize::try_from(rows.iter().filter_map(value).sum::<u64>()).unwrap()
     };
     let lost = sum(&|row| row["lost_calls"].as_u64());
-    // A worker may fail after it recorded a call and before it made it, or have the lost verdict in its cache.
+    // A worker may fail after recording a call and before making it, or have the lost verdict in its cache.
     assert!(
         (repeated..=under_way).contains(&lost),
         "{lost}, {repeated} of {under_way}"
@@ -86,7 +87,7 @@ pub(crate) fn lost_calls_are_in_the_books(
 }
 
 #[test]
-fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
+fn a_killed_worker_loses_only_the_calls_in_progress() {
     const TASKS: usize = 12;
     let Some(world) = World::new() else { return };
     let mut workers = vec![world.worker("a"), world.worker("b")];
@@ -104,11 +105,11 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
         assert_eq!(batch.code(), 0, "{}", batch.output());
         let rows = world.rows(&out, TASKS);
         let asked = world.asked().split_off(before);
-        let repeated = only_what_was_under_way_is_repeated(&asked, killed);
+        let repeated = only_calls_in_progress_are_repeated(&asked, killed);
         all_repeated += repeated;
         assert_eq!(asked.len(), 4 * TASKS + repeated);
-        lost_calls_are_in_the_books(&rows, asked.len(), repeated, TASKS);
-        // The same again runs nothing again: not with the same file, and not without it.
+        rows_count_lost_calls(&rows, asked.len(), repeated, TASKS);
+        // Repeating the command runs nothing again, with the same file and without it.
         let mut batch = world.batch(name, TASKS, &["-o", &out]);
         assert_eq!(batch.code(), 0, "{}", batch.output());
         let anew = format!("{name}-anew.jsonl");
@@ -126,26 +127,26 @@ fn a_worker_that_is_killed_costs_what_was_under_way_and_no_more() {
     }
     assert!(all_repeated > 0, "no call was under way");
     drop(workers);
-    a_failed_task_is_tried_again_in_another_way(&world);
+    a_failed_task_is_retried_in_another_way(&world);
     a_task_on_a_worker_receives_memory(&world);
     a_decision_comes_from_outside(&world);
     a_task_brings_no_files_and_no_addresses(&world);
     a_server_may_be_behind_tls(&world);
     unsigned_requests_are_refused(&world);
-    a_worker_that_stops_ends_what_it_has_begun(&world);
+    a_stopping_worker_completes_its_calls(&world);
     a_worker_without_a_model_leaves_the_tasks_to_others(&world);
     spending_can_be_limited_and_stopped(&world);
-    limits_hold_for_all_workers_together(&world);
+    limits_are_shared_by_all_workers(&world);
 }
 
-/// An answer to a request that is made by hand.
+/// Sends a request by hand and returns the response.
 fn http(method: &str, url: &str, body: &str) -> String {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     let length = body.len();
-    // The server refuses a type of what is not there.
+    // The server rejects a content type without content.
     let kind = if body.is_empty() {
         ""
     } else {
@@ -162,8 +163,8 @@ fn http(method: &str, url: &str, body: &str) -> String {
     answer
 }
 
-/// The server fails, and the stronger model does the task.
-fn a_failed_task_is_tried_again_in_another_way(world: &World) {
+/// The server fails, and the stronger model completes the task.
+fn a_failed_task_is_retried_in_another_way(world: &World) {
     let worker = world.worker("g");
     let before = world.asked().len();
     let more = |out| {
@@ -190,12 +191,12 @@ fn a_failed_task_is_tried_again_in_another_way(world: &World) {
     let adjusted = replanned[0]["adjusted"].as_str().unwrap();
     let takes_over = "the stronger model openai:strong writes; the writer receives";
     assert!(adjusted.starts_with(takes_over), "{adjusted}");
-    // The call that failed, two drafts, two verdicts; and the writer knows what the first attempt met.
+    // The failed call, two drafts, two verdicts. The writer's prompt describes the first failure.
     let asked = world.asked().split_off(before);
     let is_told = |prompt: &str| prompt.contains("An earlier attempt at this task failed");
     assert_eq!(asked.len(), 5);
     assert!(!is_told(&asked[0].0) && is_told(&asked[1].0), "{asked:?}");
-    // Both attempts are known to the server, and none of them is done again.
+    // The server knows both attempts, and repeats neither.
     let mut batch = world.batch(OVERLOADED, 1, &more("again-anew.jsonl"));
     assert_eq!(batch.code(), 0, "{}", batch.output());
     assert_eq!(world.rows("again-anew.jsonl", 1), rows);
@@ -203,7 +204,7 @@ fn a_failed_task_is_tried_again_in_another_way(world: &World) {
     drop(worker);
 }
 
-/// Memory is where the batch is; the runs that its use is compared with are in the log of the worker.
+/// Memory is stored with the batch; the runs to compare with are in the worker's log.
 fn a_task_on_a_worker_receives_memory(world: &World) {
     let memory = |args: &[&str]| -> Value {
         let mut command = world.reflect("submitter");
@@ -214,7 +215,7 @@ fn a_task_on_a_worker_receives_memory(world: &World) {
     let insight = "Name the item in the first word.";
     memory(&["add", "insight", insight, "--criteria", "house"]);
     memory(&["add", "procedure", "Write about an item as it looks."]);
-    // This one has done tasks before.
+    // This worker has already done tasks.
     let worker = world.worker("a");
     let before = world.asked().len();
     let mut batch = world.batch("recalls", 1, &["-o", "recalls.jsonl", "--memory"]);
@@ -230,9 +231,9 @@ fn a_task_on_a_worker_receives_memory(world: &World) {
     assert_eq!(
         (asked.len(), told.count()),
         (4, 2),
-        "the writer is told, the judge is not"
+        "the writer receives it, the judge does not"
     );
-    // The one is compared with runs that did without; of the other it counts how often it worked.
+    // The insight is compared with runs that did not use it; for the procedure, successes are counted.
     for moved in ["memory: 1 falls from 0.70 to ", "memory: 2 is now at 0.67"] {
         assert!(said.contains(moved), "{said}");
     }
@@ -241,7 +242,7 @@ fn a_task_on_a_worker_receives_memory(world: &World) {
         (&known[0]["uses"], &known[1]["uses"]),
         (&json!(1), &json!(1))
     );
-    // What is known by now makes it no other task, and a run is measured once.
+    // Changed memory does not change the task's identity, and a run is measured once.
     memory(&["rm", "2", "--yes"]);
     let mut batch = world.batch("recalls", 1, &["-o", "recalls-anew.jsonl", "--memory"]);
     assert_eq!(batch.code(), 0, "{}", batch.output());
@@ -255,7 +256,7 @@ fn a_task_on_a_worker_receives_memory(world: &World) {
     drop(worker);
 }
 
-/// The bad draft is accepted, by somebody who takes longer than the worker lives.
+/// The bad draft is accepted, after a longer time than the worker lives.
 fn a_decision_comes_from_outside(world: &World) {
     let mut worker = world.worker("e");
     let before = world.asked().len();
@@ -284,12 +285,12 @@ fn a_decision_comes_from_outside(world: &World) {
         serde_json::from_str(&fs::read_to_string(world.path("asks.jsonl")).unwrap()).unwrap();
     assert_eq!(row["convergence_reason"], "user_accepted", "{row}");
     assert_eq!(row["output"], "A first text about item 0 of asks.", "{row}");
-    // One draft, one verdict, whoever was there.
+    // One draft and one verdict, on whichever worker.
     assert_eq!(world.asked().len(), before + 2);
     drop(worker);
 }
 
-/// What somebody else hands in runs with the models of the worker's owner, or not at all.
+/// Tasks from others run only with models that the worker's owner has set up.
 fn a_task_brings_no_files_and_no_addresses(world: &World) {
     let _worker = world.worker("h");
     let before = world.asked().len();
@@ -308,7 +309,7 @@ fn a_task_brings_no_files_and_no_addresses(world: &World) {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("a file on this machine"), "{said}");
     assert!(!said.contains("A secret."), "{said}");
-    // The worker has neither its key nor its address.
+    // The worker has neither the key nor the address.
     let (code, said) = given("other", "groq:llama", &[]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("has no provider `groq`"), "{said}");
@@ -322,7 +323,7 @@ fn a_task_brings_no_files_and_no_addresses(world: &World) {
     assert_eq!(world.asked().len(), before);
 }
 
-/// A batch reaches the server through a proxy with TLS that asks for a token.
+/// A batch reaches the server through a TLS proxy that requires a token.
 fn a_server_may_be_behind_tls(world: &World) {
     let _worker = world.worker("p");
     let engine = format!("https://127.0.0.1:{}/tls", world.encrypted);
@@ -332,7 +333,7 @@ fn a_server_may_be_behind_tls(world: &World) {
     world.rows("tls.jsonl", 2);
 }
 
-/// A worker that knows its server serves nobody else.
+/// A worker with its server's identity rejects requests from others.
 fn unsigned_requests_are_refused(world: &World) {
     let worker = world.worker_with("o", &["--identity", &world.identity], |_| ());
     let port = worker.output();
@@ -341,7 +342,7 @@ fn unsigned_requests_are_refused(world: &World) {
     let ask = |path: &str| http("GET", &format!("http://127.0.0.1:{port}/{path}"), "");
     let answer = ask("discover");
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
-    // That it is there, anybody may know: a load balancer asks.
+    // The health check needs no signature, because a load balancer uses it.
     let answer = ask("health");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let mut batch = world.batch("signed", 1, &["-o", "signed.jsonl"]);
@@ -349,8 +350,8 @@ fn unsigned_requests_are_refused(world: &World) {
     world.rows("signed.jsonl", 1);
 }
 
-/// Calls under way are worth their money; another worker goes on after them.
-fn a_worker_that_stops_ends_what_it_has_begun(world: &World) {
+/// Calls in progress are completed; another worker continues after them.
+fn a_stopping_worker_completes_its_calls(world: &World) {
     let mut worker = world.worker("i");
     let before = world.asked().len();
     let mut batch = world.batch("stops", 4, &["-o", "stops.jsonl"]);
@@ -362,7 +363,7 @@ fn a_worker_that_stops_ends_what_it_has_begun(world: &World) {
     assert_eq!(worker.code(), 0, "{}", worker.output());
     assert_eq!(batch.code(), 0, "{}", batch.output());
     world.rows("stops.jsonl", 4);
-    // No call was made twice.
+    // No call was repeated.
     assert_eq!(world.asked().len(), before + 16);
 }
 
@@ -370,7 +371,7 @@ fn send(process: &Process, signal: Signal) {
     kill_process(Pid::from_child(&process.child), signal).unwrap();
 }
 
-/// One has the wrong key, the others do all of it; where all have, the batch says so.
+/// One worker has the wrong key, and the others do all tasks. If all have, the batch reports it.
 fn a_worker_without_a_model_leaves_the_tasks_to_others(world: &World) {
     let missing_key_hint = |name: &str| {
         world.worker_with(name, &[], |command| {
@@ -398,7 +399,7 @@ fn a_worker_without_a_model_leaves_the_tasks_to_others(world: &World) {
         fs::read_to_string(world.path("hopeless.jsonl")).unwrap(),
         ""
     );
-    // Nothing is lost by that.
+    // No task is lost.
     broken.kill();
     let _worker = world.worker("m");
     let mut batch = world.batch("hopeless", 2, &["-o", "hopeless.jsonl"]);
@@ -406,14 +407,15 @@ fn a_worker_without_a_model_leaves_the_tasks_to_others(world: &World) {
     world.rows("hopeless.jsonl", 2);
 }
 
-/// The limit is passed by what is under way at most, and what was handed in ends when nobody wants it any more.
+/// The limit is exceeded at most by the tasks in progress, and submitted tasks end when the batch no longer
+/// needs them.
 fn spending_can_be_limited_and_stopped(world: &World) {
     let _worker = world.worker("n");
     let more = ["-o", "limited.jsonl", "--max-total-tokens", "2000"];
     let mut batch = world.batch("limited", 40, &more);
     assert_eq!(batch.code(), 5, "{}", batch.output());
     let rows = fs::read_to_string(world.path("limited.jsonl")).unwrap();
-    // Each takes 480.
+    // Each task uses 480 tokens.
     assert!((4..=5).contains(&rows.lines().count()), "{rows}");
 
     let asked = |name: &str| {
@@ -461,13 +463,13 @@ fn spending_can_be_limited_and_stopped(world: &World) {
     std::thread::sleep(2 * ANSWER);
     assert_eq!((asked("stopped"), asked("later")), (stopped, later));
     assert!(later < 80, "{later} of 160 calls");
-    // What was cancelled is done when it is handed in again.
+    // Cancelled tasks run when they are submitted again.
     let mut batch = world.batch("later", 2, &["-o", "later.jsonl"]);
     assert_eq!(batch.code(), 0, "{}", batch.output());
     world.rows("later.jsonl", 2);
 }
 
-/// A library that sets the clock of a program an hour ahead.
+/// Builds a library that sets a program's clock an hour ahead.
 fn clock_ahead(world: &World) -> PathBuf {
     let (source, library) = (world.path("ahead.c"), world.path("ahead.so"));
     let ahead = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <time.h>\n\
@@ -494,8 +496,8 @@ fn clock_ahead(world: &World) -> PathBuf {
     library
 }
 
-/// Two calls a second, whichever worker makes them and whatever its clock shows.
-fn limits_hold_for_all_workers_together(world: &World) {
+/// Two calls per second, on any worker and with any clock.
+fn limits_are_shared_by_all_workers(world: &World) {
     let library = clock_ahead(world);
     let ahead = world.worker_with("d", &[], |command| {
         command.env("LD_PRELOAD", library);
@@ -513,7 +515,7 @@ fn limits_hold_for_all_workers_together(world: &World) {
             .iter()
             .filter(|(_, time)| time.duration_since(*first) < Duration::from_millis(1900))
             .count();
-        // What a second is worth may come at once, and the one that is under way.
+        // One second's worth of calls and the current one may start at once.
         assert!(window <= 7, "{window} calls in less than two seconds");
     }
     let took = asked[11].1.duration_since(asked[0].1);
@@ -546,7 +548,7 @@ fn without_a_server_there_is_nothing_to_do() {
     let (code, said) = run(&batch);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("cannot be reached"), "{said}");
-    // Anyone on the way could read the token.
+    // The token would be sent unencrypted.
     let unencrypted = "restate://198.51.100.1";
     for args in [
         &[
@@ -564,7 +566,7 @@ fn without_a_server_there_is_nothing_to_do() {
         assert!(said.contains("RESTATE_AUTH_TOKEN"), "{said}");
         assert!(!said.contains("let-me-in"), "{said}");
     }
-    // Each worker would choose another model.
+    // Each worker would choose a different model.
     let batch = ["batch", "tasks.jsonl", "--engine", "restate://127.0.0.1:1"];
     let (code, said) = run(&batch);
     assert_eq!(code, 2, "{said}");
@@ -581,8 +583,8 @@ fn without_a_server_there_is_nothing_to_do() {
     assert!(said.contains("--advertise"), "{said}");
 }
 
-/// A worker that is there before its server waits for it, and says what it waits for. One that nobody else can reach
-/// says that, too.
+/// A worker that starts before its server waits for it and reports that. A worker that others cannot reach
+/// reports that, too.
 #[test]
 fn a_worker_waits_for_its_server() {
     let folder = tempfile::tempdir().unwrap();
@@ -619,9 +621,9 @@ fn a_worker_waits_for_its_server() {
     });
 }
 
-/// Nothing here is left to the path by mistake.
+/// The program named by the environment must exist.
 #[test]
-fn the_program_that_is_named_is_there() {
+fn the_named_program_exists() {
     if let Some(program) = program() {
         assert!(Path::new(&program).is_file(), "{}", program.display());
     }

@@ -14,19 +14,19 @@ use tempfile::TempDir;
 
 use crate::support::server::{Fault, Planned, Purpose, Reply, Server};
 
-/// The longest that anything here may take. Far more than it should.
+/// The time limit of every wait, far longer than needed.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
-/// How long the scripted server takes for an answer.
+/// How long the scripted server takes for a reply.
 pub(crate) const ANSWER: Duration = Duration::from_millis(400);
 
-/// How many tokens a call takes.
+/// How many tokens a call uses.
 pub(crate) const TOKENS: usize = 120;
 
-/// How long it may take until an answer is in the journal.
+/// How long it may take until a reply is in the journal.
 pub(crate) const KEPT: Duration = Duration::from_millis(600);
 
-/// How long it may take until others notice that a worker is gone.
+/// How long it may take until others notice that a worker has failed.
 pub(crate) const NOTICED: Duration = Duration::from_millis(300);
 
 pub(crate) const CRITERIA: &str = "\
@@ -37,15 +37,15 @@ name = 'clear'
 description = 'A reader understands it at once.'
 ";
 
-/// The key with which the server signs, of 32 bytes of 7.
+/// The key with which the server signs: 32 bytes of 7.
 pub(crate) const IDENTITY: &str = "-----BEGIN PRIVATE KEY-----\n\
     MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH\n\
     -----END PRIVATE KEY-----\n";
 
-/// What models were asked, when.
+/// The prompts sent to models, with their times.
 pub(crate) type Asked = Arc<Mutex<Vec<(String, Instant)>>>;
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 pub(crate) struct Process {
     pub(crate) child: Child,
     command: Command,
@@ -73,7 +73,7 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// Kills it and starts the same again.
+    /// Kills it and starts it again.
     pub(crate) fn restart(&mut self) {
         self.kill();
         self.child = spawn(&mut self.command, &self.log);
@@ -118,13 +118,13 @@ pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T
     }
 }
 
-/// The server's program; `None` with a message if there is none.
+/// Returns the server's program; `None` with a message if there is none.
 pub(crate) fn program() -> Option<PathBuf> {
     let named = std::env::var_os("RESTATE_SERVER").map(PathBuf::from);
     named.or_else(|| on_path("restate-server"))
 }
 
-/// A program on the path or where Debian has servers; `None` with a message if there is none.
+/// Finds a program on the path or where Debian installs servers; `None` with a message if there is none.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
@@ -142,7 +142,7 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A Restate server, a load balancer, a scripted server for the models, and a folder.
+/// A Restate server, a load balancer, a scripted model server, and a folder.
 pub(crate) struct World {
     // Dropped in this order.
     pub(crate) balancer: RefCell<Process>,
@@ -165,12 +165,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// On the loopback interface.
+    /// Starts on the loopback interface.
     pub(crate) fn new() -> Option<Self> {
         Self::on(Ipv4Addr::LOCALHOST, &[])
     }
 
-    /// On this interface. The balancer also expects workers on these other machines.
+    /// Starts on this interface. The balancer also expects workers on these other machines.
     pub(crate) fn on(interface: Ipv4Addr, machines: &[Ipv4Addr]) -> Option<Self> {
         let program = program()?;
         let program_of_balancer = on_path("haproxy")?;
@@ -260,12 +260,12 @@ impl World {
         command
     }
 
-    /// A worker behind the balancer.
+    /// Starts a worker behind the balancer.
     pub(crate) fn worker(&self, name: &str) -> Process {
         self.worker_with(name, &[], |_| ())
     }
 
-    /// A worker behind the balancer, with more flags, and another environment.
+    /// Starts a worker behind the balancer, with more flags and a changed environment.
     pub(crate) fn worker_with(
         &self,
         name: &str,
@@ -278,7 +278,7 @@ impl World {
         self.start_worker(name, *place, command, change)
     }
 
-    /// A command that runs a worker behind the balancer, which reaches the server at this address.
+    /// Returns a command for a worker behind the balancer that reaches the server at this address.
     pub(crate) fn worker_command(
         &self,
         name: &str,
@@ -322,12 +322,12 @@ impl World {
             assert!(ended.is_none(), "{}", worker.output());
             worker.output().contains("registered").then_some(())
         });
-        // Another worker may have answered in its place, so the balancer must have found this one as well.
+        // Another worker may have responded instead, so wait until the balancer has found this one.
         self.wait_for_balancer(place);
         worker
     }
 
-    /// A batch of the tasks `t0`, `t1`, … under this name.
+    /// Starts a batch of the tasks `t0`, `t1`, … under this name.
     pub(crate) fn batch(&self, name: &str, number: usize, more: &[&str]) -> Process {
         let mut tasks = String::new();
         for n in 0..number {
@@ -354,7 +354,7 @@ impl World {
         Process::start(command, self.path(&format!("batch-{name}-{number}.log")))
     }
 
-    /// The rows of a file: every task once, all met.
+    /// Returns the rows of a file; checks that every task occurs once and is met.
     #[track_caller]
     pub(crate) fn rows(&self, file: &str, number: usize) -> Vec<Value> {
         let text = fs::read_to_string(self.path(file)).unwrap();
@@ -375,7 +375,7 @@ impl World {
     }
 }
 
-/// The configuration of the balancer, as it is shipped, for the places of this test.
+/// Returns the shipped configuration of the balancer, adapted to the addresses of this test.
 pub(crate) fn balancing(port: u16, workers: &[SocketAddrV4]) -> String {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/deploy/haproxy.cfg");
     let shipped = fs::read_to_string(shipped).unwrap();
@@ -394,7 +394,7 @@ pub(crate) fn balancing(port: u16, workers: &[SocketAddrV4]) -> String {
 /// The bearer token for the proxy in front of the server.
 pub(crate) const TOKEN: &str = "let-me-in";
 
-/// A proxy in front of the server with TLS and a token, as another part of the balancer's configuration.
+/// Returns the configuration of a TLS proxy in front of the server that requires a token.
 pub(crate) fn tls_proxy(port: u16, certificate: &Path, ingress: u16) -> String {
     let certificate = certificate.display();
     format!(
@@ -405,7 +405,7 @@ pub(crate) fn tls_proxy(port: u16, certificate: &Path, ingress: u16) -> String {
     )
 }
 
-/// A certificate for this machine, with its key, in one file.
+/// Creates a certificate for this machine, with its key, in one file.
 pub(crate) fn certificate(openssl: &Path, folder: &Path) -> PathBuf {
     let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
     let made = Command::new(openssl)
@@ -431,10 +431,10 @@ pub(crate) fn certificate(openssl: &Path, folder: &Path) -> PathBuf {
     certificate
 }
 
-/// The batch whose tasks only the stronger model can write.
+/// The batch whose tasks only the stronger model completes.
 pub(crate) const OVERLOADED: &str = "overloaded";
 
-/// A server whose first drafts are bad and whose second ones are good: four calls a task.
+/// Starts a server whose first drafts fail and whose second ones pass: four calls per task.
 pub(crate) fn models(interface: Ipv4Addr) -> (Server, Asked) {
     let asked = Asked::default();
     let server = Server::start_on(interface);

@@ -56,7 +56,7 @@ async fn it_returns_what_the_script_returns() {
 }
 
 #[tokio::test]
-async fn prints_are_kept_apart() {
+async fn printed_output_is_separate_from_the_result() {
     let outcome = lua()
         .run("print('a', 1, nil, true); print('{\"value\": 9}'); return 1")
         .await
@@ -66,7 +66,7 @@ async fn prints_are_kept_apart() {
 }
 
 #[tokio::test]
-async fn errors_tell_the_line_of_the_script() {
+async fn errors_name_the_line_of_the_script() {
     let lua = lua();
     for (code, kind, line, message) in [
         (
@@ -138,7 +138,7 @@ async fn errors_tell_the_line_of_the_script() {
 }
 
 #[tokio::test]
-async fn it_reaches_nothing_outside() {
+async fn scripts_have_no_access_to_the_system() {
     let lua = lua();
     for code in [
         "return io.open('/etc/passwd'):read('a')",
@@ -169,7 +169,7 @@ async fn it_reaches_nothing_outside() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_for_the_next_script() {
+async fn scripts_leave_no_state_behind() {
     let lua = lua();
     let tamper = "getmetatable('').__index = {upper = function() return 'bad' end}
         string.upper = nil; leak = 1; state.name = 'x'; math.floor = nil; json.encode = nil
@@ -178,7 +178,7 @@ async fn nothing_is_left_for_the_next_script() {
     let look =
         "return {('a'):upper(), tostring(leak), state.name, math.floor(1.5), json.encode(1)}";
     assert_eq!(lua.value(look).await, json!(["A", "nil", "Ada", 1, "1"]));
-    // The same draft, the same verdict.
+    // The same draft gets the same verdict.
     let random = lua.value("return math.random(1000000)").await;
     assert_eq!(lua.value("return math.random(1000000)").await, random);
 }
@@ -238,7 +238,7 @@ async fn attacks_end_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_loop_is_told_with_its_line() {
+async fn an_endless_loop_is_reported_with_its_line() {
     let error = lua()
         .error("local x = 1\nwhile true do\n  x = x + 1\nend")
         .await;
@@ -285,7 +285,7 @@ fn the_worker_is_confined_by_the_kernel() {
     assert!(worker.wait().unwrap().success());
 }
 
-/// Each of these catches what ends it at the limit, and then says that all is well.
+/// Each of these catches the error at the time limit and then returns a result.
 #[tokio::test]
 async fn a_script_cannot_catch_its_time_limit() {
     let lua = lua();
@@ -302,9 +302,9 @@ async fn a_script_cannot_catch_its_time_limit() {
     }
 }
 
-/// The first evaluation of a worker has no more time than the others.
+/// The first evaluation of a worker has the same time limit as the others.
 #[tokio::test]
-async fn a_search_that_does_not_return_is_ended_at_the_limit() {
+async fn a_pattern_search_that_does_not_return_is_killed_at_the_limit() {
     let start = Instant::now();
     let code = "return ('a'):rep(5000):match(('.-'):rep(30) .. 'b')";
     assert_eq!(lua().error(code).await.kind, ScriptErrorKind::Time);

@@ -1,4 +1,4 @@
-//! Scripts in the sandbox, with the real workers: what they return, and what they cannot do.
+//! Scripts in the sandbox with real workers: what they return, and what they cannot do.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "these are tests")]

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{limits, lua, pool, request, with};
 
-/// Our children that are workers, as the system lists them.
+/// Counts the worker processes among our children.
 fn workers() -> usize {
     let own = std::process::id().to_string();
     let output = std::process::Command::new("ps")
@@ -15,13 +15,13 @@ fn workers() -> usize {
         .unwrap();
     String::from_utf8_lossy(&output.stdout)
         .lines()
-        // The `ps` itself is in the list, and runs.
+        // `ps` itself is in the list, in state R.
         .filter(|l| !l.starts_with('Z') && !l.starts_with('R'))
         .count()
 }
 
 #[tokio::test]
-async fn one_worker_serves_many_and_a_bounded_number_serves_all() {
+async fn one_worker_runs_many_scripts_and_the_number_of_workers_is_bounded() {
     let pool = ScriptPool::with_size(PathBuf::from(env!("CARGO_BIN_EXE_reflect")), 3);
     let evaluations = (0..60).map(|i| {
         let pool = &pool;
@@ -53,7 +53,7 @@ async fn python_starts_once_for_many_evaluations() {
 }
 
 #[tokio::test]
-async fn other_limits_get_another_worker() {
+async fn other_limits_need_another_worker() {
     let pool = pool();
     let hungry = request("return #string.rep('x', 50000000)", json!(""));
     let outcome = pool
@@ -88,7 +88,7 @@ async fn a_cancelled_evaluation_does_not_poison_the_next() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_not_there_is_an_error() {
+async fn a_missing_worker_is_an_error() {
     let pool = ScriptPool::new(PathBuf::from("/no/such/binary"));
     let request = request("return 1", json!(""));
     let error = pool
@@ -104,7 +104,7 @@ async fn a_worker_that_is_not_there_is_an_error() {
     assert_eq!(error.kind, ScriptErrorKind::MissingInterpreter);
 }
 
-/// Alone in its process, because it counts children: run with `--ignored`.
+/// Must run alone in its process, because it counts children: use `--ignored`.
 #[tokio::test]
 #[ignore = "counts the processes of the whole test program, so that it must run alone"]
 async fn dropping_the_pool_ends_its_workers() {
@@ -116,7 +116,7 @@ async fn dropping_the_pool_ends_its_workers() {
     assert_eq!(workers(), 0);
 }
 
-/// What the bench in the report says: `cargo test --release --test sandbox -- --ignored thousand --nocapture`.
+/// A benchmark: `cargo test --release --test sandbox -- --ignored thousand --nocapture`.
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn a_thousand_evaluations() {

@@ -10,16 +10,16 @@ fn prolog() -> Option<Bench> {
 }
 
 #[tokio::test]
-async fn goals_programs_and_definitions_give_a_value() {
+async fn goals_programs_and_definitions_return_a_value() {
     let Some(prolog) = prolog() else { return };
     for (code, value) in [
         // Goals.
         ("state(name, N), string_length(N, 3).", json!(true)),
         ("state(name, \"Bob\").", json!(false)),
-        // The last goal needs no dot.
+        // The last goal needs no full stop.
         ("state(name, N), N = 'Ada'", json!(true)),
         ("ok(1).\nok(X), return(result, X) % done", json!(1)),
-        // Texts are atoms, and may be asked for as strings.
+        // Texts are atoms, and can be matched as strings.
         ("state(name, 'Ada'), state(name, \"Ada\").", json!(true)),
         (
             "state(tags, [a, b]), state(tags, [\"a\", X]), X == b.",
@@ -101,7 +101,7 @@ async fn goals_programs_and_definitions_give_a_value() {
 }
 
 #[tokio::test]
-async fn prints_are_kept_apart_and_the_answer_cannot_be_forged() {
+async fn printed_output_is_separate_and_the_result_cannot_be_forged() {
     let Some(prolog) = prolog() else { return };
     let outcome = prolog
         .run("write('{\"value\":9}'), nl, return(result, 1).")
@@ -114,7 +114,7 @@ async fn prints_are_kept_apart_and_the_answer_cannot_be_forged() {
 }
 
 #[tokio::test]
-async fn errors_tell_the_line_of_the_script() {
+async fn errors_name_the_line_of_the_script() {
     let Some(prolog) = prolog() else { return };
     for (code, kind, line, message) in [
         (
@@ -174,7 +174,7 @@ async fn errors_tell_the_line_of_the_script() {
 }
 
 #[tokio::test]
-async fn it_reaches_nothing_outside() {
+async fn scripts_have_no_access_to_the_system() {
     let Some(prolog) = prolog() else { return };
     for code in [
         "shell('id').",
@@ -206,7 +206,7 @@ async fn it_reaches_nothing_outside() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_for_the_next_script() {
+async fn scripts_leave_no_state_behind() {
     let Some(prolog) = prolog() else { return };
     let first = ":- dynamic(leak/1).\n:- op(700, xfx, ===>).\nlast(_, mine).\nassertz(leak(1)), score(0.1), return(a, b).";
     assert_eq!(prolog.value(first).await, json!({"a": "b", "score": 0.1}));
@@ -234,7 +234,7 @@ async fn nothing_is_left_for_the_next_script() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_told_as_such() {
+async fn a_too_large_result_is_reported() {
     use crate::support::{patient, request};
     let Some(prolog) = prolog() else { return };
     let code = "length(L, 1500000), maplist(=(0'a), L), string_codes(S, L), return(result, S).";
@@ -287,9 +287,9 @@ async fn attacks_end_at_the_limit() {
     assert!(start.elapsed() < Duration::from_secs(40));
 }
 
-/// The start of the interpreter does not count, and adds nothing to the limit.
+/// Starting the interpreter counts neither towards the limit nor extends it.
 #[tokio::test]
-async fn the_first_script_has_no_more_time_than_the_others() {
+async fn the_first_script_has_the_same_time_limit_as_the_others() {
     let Some(prolog) = prolog() else { return };
     let start = Instant::now();
     let error = prolog.error("evaluate :- repeat, fail.").await;

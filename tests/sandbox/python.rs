@@ -75,7 +75,7 @@ except:
 }
 
 #[tokio::test]
-async fn prints_are_kept_apart() {
+async fn printed_output_is_separate_from_the_result() {
     let Some(python) = python() else { return };
     let code = "import sys, os\nprint('a', 1)\nprint('{\"value\": 9}', file=sys.stderr)\nos.write(1, b'{\"value\": 8}\\n')\nresult = 1";
     let outcome = python.run(code).await.unwrap();
@@ -86,7 +86,7 @@ async fn prints_are_kept_apart() {
 }
 
 #[tokio::test]
-async fn errors_tell_the_line_of_the_script() {
+async fn errors_name_the_line_of_the_script() {
     let Some(python) = python() else { return };
     for (code, kind, line, message) in [
         (
@@ -193,7 +193,7 @@ async fn errors_tell_the_line_of_the_script() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_for_the_next_script() {
+async fn scripts_leave_no_state_behind() {
     let Some(python) = python() else { return };
     let tamper = "import builtins, json, sys\nleak = 1\nbuiltins.len = lambda x: 0\njson.dumps = json.loads = None\nsys.modules['re'] = None\nstate['name'] = 'x'\nresult = len('abc')";
     assert_eq!(python.value(tamper).await, json!(0));
@@ -242,7 +242,7 @@ async fn attacks_end_at_the_limit() {
 #[tokio::test]
 async fn processes_are_bounded_and_end_with_the_script() {
     let Some(python) = python() else { return };
-    // With a fuse, should the limit not work.
+    // Bounded, in case the limit does not work.
     let bomb = "import os, time\nfor _ in range(200):\n    if os.fork() == 0:\n        time.sleep(20)\n        os._exit(0)\ntime.sleep(1)";
     let kind = python.attack(bomb, "return 7").await;
     assert!(
@@ -252,13 +252,13 @@ async fn processes_are_bounded_and_end_with_the_script() {
     let left = "import os, time\npid = os.fork()\nif pid == 0:\n    os.close(0)\n    time.sleep(300)\nresult = pid";
     let pid = python.value(left).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // Where nobody reaps orphans it may be left as a zombie.
+    // Without an init process that reaps orphans, it may remain as a zombie.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
 }
 
 #[tokio::test]
-async fn a_draft_that_does_not_fit_is_told_as_memory() {
+async fn a_draft_that_does_not_fit_is_a_memory_error() {
     use crate::support::{patient, request};
     let Some(python) = python() else { return };
     let request = request("result = len(output)", json!("x".repeat(70_000_000)));

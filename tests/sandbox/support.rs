@@ -26,7 +26,7 @@ pub(crate) fn request(code: &str, output: Value) -> ScriptRequest {
     }
 }
 
-/// Short, so that the attacks do not take long.
+/// Short limits, so that the attacks do not take long.
 pub(crate) fn limits() -> Limits {
     Limits {
         time: Duration::from_millis(1500),
@@ -35,7 +35,7 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// For what takes its time on a busy machine, and is to end at another limit.
+/// A long time limit for tests of other limits on a busy machine.
 pub(crate) fn patient() -> Limits {
     Limits {
         time: Duration::from_secs(30),
@@ -43,7 +43,7 @@ pub(crate) fn patient() -> Limits {
     }
 }
 
-/// One language's scripts, each on the same pool.
+/// Runs scripts of one language on the same pool.
 pub(crate) struct Bench {
     pub(crate) pool: ScriptPool,
     pub(crate) language: Language,
@@ -68,12 +68,12 @@ impl Bench {
 
     pub(crate) async fn error(&self, code: &str) -> ScriptError {
         match self.run(code).await {
-            Ok(outcome) => panic!("it gave {}\n{code}", outcome.value),
+            Ok(outcome) => panic!("it returned {}\n{code}", outcome.value),
             Err(error) => error,
         }
     }
 
-    /// The kind of its error; then the pool must still serve.
+    /// Returns the kind of its error. The pool must still work afterwards.
     pub(crate) async fn attack(&self, code: &str, after: &str) -> ScriptErrorKind {
         let error = self.error(code).await;
         assert_eq!(self.value(after).await, json!(7), "after {code}");
@@ -88,7 +88,7 @@ pub(crate) fn lua() -> Bench {
     }
 }
 
-/// `None`, with a message on stderr, if the interpreter is missing; fails if all tests are required.
+/// Returns `None`, with a message on stderr, if the interpreter is missing; fails if all tests are required.
 pub(crate) fn with(language: Language, program: &str) -> Option<Bench> {
     let there = std::process::Command::new(program)
         .arg("--version")

@@ -1,11 +1,11 @@
-//! Score curves of seven shapes: when the loop stops.
+//! Score curves of seven shapes: when the loop should stop.
 
 use fastrand::Rng;
 
 use crate::play::{GOAL, Summary, criteria, drafts, play};
 use crate::world::{Noise, SHAPES, World, curve};
 
-/// So many curves of each shape.
+/// Returns this many curves of each shape.
 fn worlds(each: usize, seed: u64) -> Vec<World> {
     let mut rng = Rng::with_seed(seed);
     let all = SHAPES.iter().flat_map(|shape| vec![*shape; each]);

@@ -1,13 +1,14 @@
-//! The loop against writers and judges whose truth is known: what is shipped, at what cost.
+//! Simulates the loop with writers and judges whose true quality is known: what it returns, at what cost.
 //!
-//! The engine is the real one, with its prompts, its gate and its edits; only the model is simulated, in the process.
-//! Every figure follows from the seeds. `cargo test --release --test sim -- --ignored --nocapture` prints the tables;
-//! with `REFLECT_SIM_REPLAY=FILE` also those of recorded runs (JSON Lines: `model`, `drafts` of `text` and `score`).
+//! The engine is the real one, with its prompts, gate and edits; only the model is simulated, in the same
+//! process. All results follow from the seeds. `cargo test --release --test sim -- --ignored --nocapture`
+//! prints the tables. With `REFLECT_SIM_REPLAY=FILE` it also prints those of recorded runs (JSON Lines:
+//! `model`, `drafts` of `text` and `score`).
 #![expect(
     clippy::cast_precision_loss,
     clippy::unwrap_used,
     unreachable_pub,
-    reason = "counts are small; a test ends where something is wrong"
+    reason = "counts are small; a test fails by panicking"
 )]
 
 mod model;

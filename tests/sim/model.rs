@@ -1,4 +1,4 @@
-//! A model that writes and judges in a [`World`], in the process.
+//! An in-process model that writes and judges in a [`World`].
 
 use std::sync::{Arc, Mutex};
 
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::world::{Noise, World, between, clip, gauss};
 
-/// Two drafts are a tie for the judge who compares if they differ by less.
+/// The judge declares a tie if two drafts differ by less.
 const TIE: f64 = 0.02;
 
-/// What was asked.
+/// The number of calls by kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked {
     pub drafts: usize,
@@ -34,7 +34,7 @@ impl Asked {
 struct State {
     rng: Rng,
     asked: Asked,
-    /// The first text that was written.
+    /// The first text written.
     first: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl SimModel {
         self.state.lock().unwrap().asked
     }
 
-    /// How good the first text was that is a draft.
+    /// Returns the true quality of the first valid draft.
     pub fn first(&self) -> f64 {
         let state = self.state.lock().unwrap();
         state

@@ -1,4 +1,4 @@
-//! Many runs of the loop, and of the simple loops that it is measured against.
+//! Plays many runs of the loop, and of the simple loops to compare with.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,22 +12,22 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{Asked, SimModel};
 use crate::world::{Noise, TASK, World, clip, gauss};
 
-/// The mark for passing in every world but the recorded one.
+/// The passing score in every world except the recorded one.
 pub const GOAL: f64 = 0.85;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Played {
-    /// How good the first draft and the answer are.
+    /// The true quality of the first draft and of the answer.
     pub first: f64,
     pub got: f64,
     pub asked: Asked,
     pub reason: String,
-    /// Whether the run stopped although a draft within its limit would have been clearly better.
+    /// Whether the run stopped although a later draft within its limit would have been clearly better.
     pub early: bool,
 }
 
-/// The criteria of every world: one judge, one mark from 0 to 1.
+/// The criteria of every world: one judge with a score from 0 to 1.
 pub fn criteria(goal: f64) -> Criteria {
     let text = format!(
         "name = 'q'\nthreshold = {goal}\n[[criteria]]\nname = 'quality'\ndescription = 'The report is good.'\n\
@@ -36,7 +36,7 @@ pub fn criteria(goal: f64) -> Criteria {
     reflect::criteria::parse(&text, "sim.toml").unwrap()
 }
 
-/// The settings with this many drafts at the most.
+/// Returns the settings with at most this many drafts.
 pub fn drafts(most: u32) -> LoopSettings {
     LoopSettings {
         max_iterations: Some(most),
@@ -44,7 +44,7 @@ pub fn drafts(most: u32) -> LoopSettings {
     }
 }
 
-/// Runs the loop once in each world. Each run has a seed of its own, made from `seed` and its place.
+/// Runs the loop once in each world. Each run has its own seed, derived from `seed` and its position.
 pub fn play(
     worlds: &[World],
     noise: Noise,
@@ -134,7 +134,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `worse` counts answers that are more than `margin` below the first draft.
+    /// `worse` counts answers more than `margin` below the first draft.
     pub fn of(runs: &[Played], goal: f64, margin: f64) -> Self {
         let count = runs.len().max(1) as f64;
         let mean = |value: fn(&Played) -> f64| runs.iter().map(value).sum::<f64>() / count;
@@ -161,7 +161,7 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Two standard errors of the share that is met.
+        // Two standard errors of the share that meets the criteria.
         let error = 200.0 * (self.met * (1.0 - self.met) / self.runs.max(1) as f64).sqrt();
         write!(
             f,
@@ -180,7 +180,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The loop that a user would write: judge, revise the best, keep the better one, stop at a pass. The writer rewrites.
+/// A simple loop: judge, revise the best draft, keep the better one, stop at a pass. The writer rewrites.
 /// `cost` is the tokens of a first draft, of a revision and of a verdict.
 pub fn keep_best(
     worlds: &[World],

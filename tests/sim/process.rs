@@ -1,4 +1,4 @@
-//! Drafts that carry their flaws, and writers of three kinds.
+//! Drafts with flaws, and three kinds of writers.
 
 use crate::play::{GOAL, Summary, criteria, drafts, keep_best, play};
 use crate::world::{Noise, Process, World};
@@ -50,7 +50,7 @@ fn with_an_exact_judge_the_answer_is_never_worse_than_the_first_draft() {
     }
 }
 
-/// The bounds are at least three standard errors away from the shares in `docs/loop.md`.
+/// The bounds are at least three standard errors from the shares in `docs/loop.md`.
 #[test]
 fn the_criteria_are_met_more_often_than_by_a_simple_loop() {
     for (writer, sigma, met) in [

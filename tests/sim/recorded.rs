@@ -1,4 +1,4 @@
-//! Recorded runs: drafts that a model once wrote, with their true scores.
+//! Recorded runs: drafts of a real model, with their true scores.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ struct Draft {
     score: f64,
 }
 
-/// The runs in the file that the environment names, by model. `stretch` maps the upper half of the scale to all of it,
-/// which is how far a text is above neutral.
+/// Returns the runs in the file named by the environment, by model. `stretch` maps the upper half of the
+/// scale to the whole scale, i.e. how far a text is above neutral.
 fn recorded(stretch: bool) -> BTreeMap<String, Vec<World>> {
     let mut all: BTreeMap<String, Vec<World>> = BTreeMap::new();
     let Some(file) = std::env::var_os("REFLECT_SIM_REPLAY") else {

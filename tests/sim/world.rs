@@ -1,4 +1,4 @@
-//! Worlds with a known truth: how good each draft really is, and what a writer makes of it.
+//! Worlds with known truth: the true quality of each draft, and the behaviour of a writer.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ pub const TASK: &str = "Write the report on the quarter for the board, in eight 
 const FLAW: &str = "FLAW";
 /// The parts of a draft in the process world.
 pub const PARTS: usize = 8;
-/// The most issues that the judge names.
+/// The maximum number of issues that the judge names.
 const MAX_ISSUES: usize = 8;
 /// The score from which the judge names no issue.
 const PERFECT: f64 = 0.995;
@@ -30,31 +30,31 @@ const WORDS: &str = "account action amount answer area autumn balance bank basis
     train transport travel trial tunnel union unit user valley value vehicle village visit volume voyage wages \
     warehouse water weather week weight wheel window winter wood worker workshop yard year";
 
-/// How good drafts are, and how they come about.
+/// The quality of drafts, and how they are produced.
 #[derive(Debug, Clone)]
 pub enum World {
-    /// The score of the draft that is written next, by its number; the last one again after the end.
+    /// The score of each draft by number; the last one repeats.
     Curve(Vec<f64>),
-    /// Texts that were written once, each with its score.
+    /// Recorded texts with their scores.
     Recorded(Vec<(String, f64)>),
-    /// Drafts that carry their flaws. A revision fixes and breaks parts.
+    /// Drafts with flaws. A revision fixes and breaks parts.
     Process(Process),
 }
 
-/// A writer who fixes and breaks parts of a draft.
+/// A writer that fixes and breaks parts of a draft.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::struct_field_names,
     reason = "they are probabilities, named as in the tables"
 )]
 pub struct Process {
-    /// How likely a part of a fresh draft is flawed.
+    /// The probability that a part of a first draft is flawed.
     pub p_bad: f64,
-    /// How likely a revision fixes a flaw that the feedback names. One that is not named: 0.3 of that.
+    /// The probability that a revision fixes a flaw named in the feedback. For other flaws: 0.3 of that.
     pub p_fix: f64,
-    /// How likely a rewrite breaks a sound part. Edits: a fifth of that.
+    /// The probability that a rewrite breaks a good part. For edits: a fifth of that.
     pub p_break: f64,
-    /// How likely a reply is a refusal.
+    /// The probability that a reply is a refusal.
     pub p_refuse: f64,
 }
 
@@ -63,13 +63,13 @@ pub struct Process {
 pub struct Noise {
     /// The standard deviation of a score.
     pub sigma: f64,
-    /// What is added to every score.
+    /// The bias added to every score.
     pub bias: f64,
-    /// Whether every draft gets the same issue; otherwise each gets one of its own.
+    /// Whether every draft gets the same issue instead of its own.
     pub same_issue: bool,
 }
 
-/// A text of about so many words.
+/// Returns a text of about this many words.
 fn filler(rng: &mut Rng, words: usize) -> String {
     let all: Vec<&str> = WORDS.split_whitespace().collect();
     let mut text = String::new();
@@ -100,7 +100,7 @@ pub fn clip(score: f64) -> f64 {
     score.clamp(0.0, 1.0)
 }
 
-/// The last text between these tags, whatever number stands in them.
+/// Returns the last text between these tags, with any number in them.
 pub fn between<'p>(prompt: &'p str, tag: &str) -> Option<&'p str> {
     let start = prompt.rfind(&format!("<{tag}"))?;
     let inside = prompt[start..].split_once(">\n")?.1;
@@ -121,7 +121,7 @@ fn part(number: usize, bad: bool, rng: &mut Rng) -> String {
 }
 
 impl World {
-    /// How good a text is, 0 to 1.
+    /// Returns the true quality of a text, 0 to 1.
     pub fn truth(&self, text: &str) -> f64 {
         match self {
             Self::Curve(scores) => {
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// The reply number `number`, from 0, to what asks for a text.
+    /// Returns the reply number `number`, from 0, to a request for a text.
     pub fn write(&self, prompt: &str, number: usize, rng: &mut Rng) -> String {
         match self {
             Self::Curve(_) => {
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// The issues with a text that the judge gave this score.
+    /// Returns the issues of a text with this judged score.
     pub fn issues(
         &self,
         text: &str,
@@ -262,7 +262,7 @@ pub const SHAPES: [&str; 7] = [
 ];
 const CURVE: usize = 12;
 
-/// A score curve of a shape.
+/// Returns a score curve of a shape.
 pub fn curve(shape: &str, rng: &mut Rng) -> Vec<f64> {
     let between = |rng: &mut Rng, low: f64, high: f64| low + (high - low) * rng.f64();
     let first = between(rng, 0.35, 0.7);

@@ -1,3 +1,3 @@
-//! What the black-box tests and the benchmarks share.
+//! Shared by the black-box tests and the benchmarks.
 
 pub mod server;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap_complete::env::{self, EnvCompleter};
 
-/// The script. Bash takes a colon (and `=`) for the end of a word, but the names of models have colons: the words
-/// are put together again as they stand on the line, and what bash has of the last one already is taken away from
-/// what is offered. Written for bash 3.2 and newer: macOS has no other.
+/// The registration script. Bash splits words at `:` and `=`, but model names contain colons. The script
+/// therefore joins the words as they appear on the line, and strips from each candidate the part that bash
+/// already has. It works with bash 3.2, the version that macOS ships.
 const SCRIPT: &str = r#"_reflect_complete() {
     local rest="${COMP_LINE:0:COMP_POINT}" before part last i words=()
     for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -42,7 +42,7 @@ const SCRIPT: &str = r#"_reflect_complete() {
 }
 complete -o bashdefault -F _reflect_complete BIN"#;
 
-/// Bash.
+/// The completer for bash.
 pub(super) struct Bash;
 
 impl EnvCompleter for Bash {

@@ -1,6 +1,5 @@
-//! Completion at the shell's prompt: the shell asks this program what may come next, so that models, criteria, runs
-//! and profiles are offered as they are at that moment. Nothing is asked over a network, and nothing is said where
-//! something cannot be read.
+//! Shell completion. The shell runs this program to get candidates, so models, criteria, runs and profiles
+//! are always current. Completion makes no network calls and ignores what it cannot read.
 
 mod bash;
 mod values;
@@ -17,18 +16,19 @@ use super::error::CliError;
 
 pub(super) use self::values::{criteria, models, profiles, providers, runs, settings};
 
-/// Says that a shell asks, and which one. The crate's own default, `COMPLETE`, may be set for something else.
+/// The variable that names the shell requesting candidates. Something else may set clap's default,
+/// `COMPLETE`.
 const VARIABLE: &str = "_REFLECT_COMPLETE";
 
 const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh]);
 
-/// Answers a shell that asks what may come next. Says whether one did.
+/// Prints the candidates if a shell requests them. Returns whether one did.
 pub(super) fn answered(args: impl Iterator<Item = OsString>) -> bool {
     if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty()) {
         return false;
     }
     let here = std::env::current_dir().ok();
-    // A shell has no use for an error.
+    // A shell cannot use an error.
     let _ = CompleteEnv::with_factory(args::command)
         .var(VARIABLE)
         .shells(SHELLS)
@@ -36,7 +36,7 @@ pub(super) fn answered(args: impl Iterator<Item = OsString>) -> bool {
     true
 }
 
-/// The script that makes a shell ask.
+/// Returns the script that registers the completion with a shell.
 pub(super) fn script(shell: Shell) -> Result<String, CliError> {
     let shell: &dyn EnvCompleter = match shell {
         Shell::Bash => &Bash,
@@ -56,8 +56,8 @@ pub(super) fn script(shell: Shell) -> Result<String, CliError> {
         .map_err(|error| CliError::failure(error.to_string()))?;
     let script = String::from_utf8_lossy(&script);
     let script = script.trim();
-    // In a folder of `fpath` the file is the body of a function that zsh calls for the first completion: it has
-    // to answer that one, too.
+    // In a folder of `fpath`, the file is the body of a function that zsh calls for the first completion. It
+    // must answer that one too.
     let script = match script.strip_suffix(REGISTRATION) {
         Some(rest) => format!(
             "{rest}if [ \"$funcstack[1]\" = \"_reflect\" ]; then\n    _clap_dynamic_completer_reflect \"$@\"\nfi\n\
@@ -68,10 +68,10 @@ pub(super) fn script(shell: Shell) -> Result<String, CliError> {
     Ok(script + "\n")
 }
 
-/// The last line of the script for zsh.
+/// The last line of zsh's script.
 const REGISTRATION: &str = "compdef _clap_dynamic_completer_reflect reflect";
 
-/// Whether a file or folder may lead to criteria.
+/// Whether a path may lead to criteria: a folder or a TOML file.
 fn leads_to_criteria(path: &Path) -> bool {
     path.is_dir()
         || path

@@ -1,4 +1,4 @@
-//! The values that are offered.
+//! The candidates for each kind of value.
 
 use std::ffi::OsStr;
 
@@ -13,14 +13,14 @@ use crate::config::{Config, Settings};
 use crate::criteria as sets;
 use crate::store::{RunFilter, RunSummary, Store, short_id};
 
-/// How many of the last runs are offered, and are looked at for models.
+/// How many of the latest runs are offered and searched for models.
 const RUNS: u32 = 30;
 
-/// The longest help beside a value, in characters.
+/// The longest help text next to a value, in characters.
 const HELP: usize = 60;
 
-/// Models: aliases, what is on this machine without asking a server, what earlier runs used, and the beginnings of
-/// all others.
+/// Returns models: aliases, models used by earlier runs, models on this machine (without asking a server),
+/// and the prefixes of all providers.
 pub(in crate::cli) fn models(typed: &OsStr) -> Vec<CompletionCandidate> {
     let config = config();
     let mut all = Vec::new();
@@ -48,13 +48,13 @@ pub(in crate::cli) fn models(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, all)
 }
 
-/// Providers.
+/// Returns the known providers.
 pub(in crate::cli) fn providers(typed: &OsStr) -> Vec<CompletionCandidate> {
     let all = known_providers(&config()).into_iter();
     fitting(typed, all.map(|name| (name, String::new())).collect())
 }
 
-/// Profiles of the user's file.
+/// Returns the profiles of the user's file.
 pub(in crate::cli) fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
     let config = config();
     let all = config
@@ -63,7 +63,7 @@ pub(in crate::cli) fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, all.collect())
 }
 
-/// Sets of criteria by name, and files.
+/// Returns criteria sets by name, and files.
 pub(in crate::cli) fn criteria(typed: &OsStr) -> Vec<CompletionCandidate> {
     let settings = config().resolve(&Settings::default(), None);
     let folders = settings.map(|resolved| resolved.settings.criteria_path);
@@ -83,7 +83,7 @@ pub(in crate::cli) fn criteria(typed: &OsStr) -> Vec<CompletionCandidate> {
     all
 }
 
-/// Runs by their short ids, the last first.
+/// Returns runs by short id, latest first.
 pub(in crate::cli) fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = vec![("last".to_owned(), String::new())];
     for run in last_runs() {
@@ -95,7 +95,7 @@ pub(in crate::cli) fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, all)
 }
 
-/// Keys of the configuration, for `--set`.
+/// Returns the configuration keys, for `--set`.
 pub(in crate::cli) fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
     let resolved = config().resolve(&Settings::default(), None);
     let entries = resolved.map(|resolved| resolved.entries());
@@ -106,7 +106,7 @@ pub(in crate::cli) fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, all.collect())
 }
 
-/// The configuration; an empty one where it cannot be read.
+/// Loads the configuration, or an empty one if it cannot be read.
 fn config() -> Config {
     let here = std::env::current_dir().unwrap_or_default();
     Config::load(&paths::env, &here).unwrap_or_default()
@@ -124,12 +124,12 @@ fn last_runs() -> Vec<RunSummary> {
     open().unwrap_or_default()
 }
 
-/// Those values that begin with what is typed, each once, with a few words about it.
+/// Keeps each value that starts with what is typed, once, with a short help text.
 fn fitting(typed: &OsStr, all: Vec<(String, String)>) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let mut seen = std::collections::HashSet::new();
     all.into_iter()
-        // What comes from a file or a model may not type for the user.
+        // A value from a file or a model must not send keystrokes to the terminal.
         .filter(|(value, _)| !value.is_empty() && !value.contains(char::is_control))
         .filter(|(value, _)| value.starts_with(&*typed) && seen.insert(value.clone()))
         .map(|(value, help)| {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_offered_once_and_cannot_type() {
+    fn matching_values_are_offered_once_without_control_characters() {
         let pair = |value: &str| (value.to_owned(), "a\tb".to_owned());
         let all = vec![
             pair("ollama:a"),

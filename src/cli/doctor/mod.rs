@@ -1,4 +1,4 @@
-//! What `reflect doctor` looks at, and how it says what it found.
+//! The checks of `reflect doctor`, and its report.
 
 pub(super) mod models;
 pub(super) mod places;
@@ -14,25 +14,25 @@ use super::error::CliError;
 use super::printer;
 use crate::types::{ExitCode, SCHEMA_VERSION};
 
-/// What a check belongs to, and what it is about.
+/// The area that a check belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Area {
-    /// One of a few words, for programs.
+    /// A fixed name, for programs.
     pub(super) name: &'static str,
-    /// Which of its kind, where there can be several.
+    /// The instance within the area, if there can be several.
     pub(super) subject: Option<String>,
 }
 
-/// How good what was found is.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// As it should be.
+    /// No problem found.
     Ok,
-    /// Good to know.
+    /// For information.
     Note,
     /// A run works, but not as well as it could.
     Warning,
-    /// A run would fail, with this code.
+    /// A run would fail with this exit code.
     Failed(ExitCode),
 }
 
@@ -46,7 +46,7 @@ impl Level {
         }
     }
 
-    /// A sign that tells without colours.
+    /// A sign that works without colours.
     fn sign(self) -> (&'static str, Style) {
         let style = Style::new();
         match self {
@@ -58,7 +58,7 @@ impl Level {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Check {
     name: &'static str,
@@ -79,14 +79,14 @@ impl Check {
         }
     }
 
-    /// With what to do about it.
+    /// Adds what to do about it.
     #[must_use]
     pub(super) fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
     }
 
-    /// With a figure, if it is known.
+    /// Adds a figure, if it is known.
     #[must_use]
     pub(super) fn figure(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
         if let Some(value) = value {
@@ -96,13 +96,13 @@ impl Check {
     }
 }
 
-/// What was found.
+/// The results of all checks.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     checks: Vec<(Area, Check)>,
 }
 
-/// A check as `doctor --json` prints it.
+/// A check in the output of `doctor --json`.
 #[derive(Serialize)]
 struct Printed<'a> {
     area: &'static str,
@@ -115,16 +115,16 @@ struct Printed<'a> {
 }
 
 impl Report {
-    /// Adds a check. Those of an area come one after the other.
+    /// Adds a check. The checks of an area must be added one after the other.
     pub(super) fn add(&mut self, area: &Area, check: Check) {
         self.checks.push((area.clone(), check));
     }
 
-    /// Adds what a run would fail with.
+    /// Adds an error that a run would fail with.
     pub(super) fn failed(&mut self, area: Area, name: &'static str, error: &CliError) {
         let mut lines = error.message.lines();
         let mut finding = lines.next().unwrap_or_default().to_owned();
-        // A place in a file is shown in several lines, which say no more than the first and where it is.
+        // A rendered source position spans several lines; the `-->` line and the message suffice.
         if let Some(place) = lines.find_map(|line| line.trim().strip_prefix("--> ")) {
             finding = format!("{place}: {finding}");
         }
@@ -136,7 +136,8 @@ impl Report {
         self.checks.push((area, check));
     }
 
-    /// The exit code of the worst that was found: what is wrong with the configuration has to be fixed first.
+    /// Returns the exit code of the worst failure. Usage errors come first because the configuration must be
+    /// fixed first.
     pub(super) fn exit_code(&self) -> ExitCode {
         let rank = |code: ExitCode| match code {
             ExitCode::Success => 0,
@@ -159,7 +160,7 @@ impl Report {
         of_level.count()
     }
 
-    /// For people.
+    /// Renders the report as text.
     pub(super) fn text(&self) -> String {
         let coloured = std::io::stdout().is_terminal() && console::colors_enabled();
         let width = self.checks.iter().map(|(_, c)| c.name.chars().count());
@@ -201,7 +202,7 @@ impl Report {
         out
     }
 
-    /// For programs.
+    /// Renders the report as JSON.
     pub(super) fn json(&self) -> Result<String, CliError> {
         let checks: Vec<Printed<'_>> = self
             .checks
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_found_can_rewrite_the_terminal() {
+    fn control_characters_in_findings_are_removed() {
         let mut report = Report::default();
         let check = Check::new("model", Level::Note, "a\u{1b}[2Jb").advice("c\u{7}d");
         report.add(&HERE, check);
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_in_a_file_is_told_with_its_place() {
+    fn an_error_in_a_file_shows_its_position() {
         let mut report = Report::default();
         let error = CliError::usage("there is no key `x`\n --> config.toml:2:1\n  |\n2 | x = 1");
         report.failed(HERE, "settings", &error.hint("take it away"));

@@ -1,4 +1,4 @@
-//! The models that a run would use: whether they are there, and what they can do.
+//! Checks of the models that a run would use: whether they are available, and what they can do.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,21 @@ use crate::model::{
 use crate::text::counted;
 use crate::types::JudgeScore;
 
-/// A smaller window does not hold a longer draft with what is said about it, and the next one.
+/// The smallest recommended context window, in tokens. It holds a longer draft, its feedback and the
+/// revision.
 const WINDOW: u64 = 8_192;
 
-/// Tokens per second below which a run of some drafts takes a walk.
+/// Tokens per second below which a model counts as slow.
 const SLOW: f64 = 8.0;
 
-/// What is waited for the first piece without wondering.
+/// The longest normal wait for the first token.
 const LONG_WAIT: Duration = Duration::from_secs(15);
 
-/// Below this share of the common beginning, a cache is of no use.
+/// The share of the common prompt prefix below which the cache does not help.
 const CACHED_SHARE: f64 = 0.5;
 
-/// Looks at every model that a run would use. Unless `no_calls`, asks each of them two small questions, which is
-/// said before.
+/// Checks every model that a run would use. Unless `no_calls` is set, makes two small calls to each, and
+/// reports that before.
 pub(in crate::cli) async fn examine(plan: &Plan, no_calls: bool, quiet: bool, report: &mut Report) {
     let team = match ModelRoles::of(plan).await {
         Ok(team) => team,
@@ -56,13 +57,13 @@ fn area(member: Option<&Member>) -> Area {
     }
 }
 
-/// What ends an examination: a check that a run would fail at.
+/// An error that ends the checks of a model.
 struct Fault {
     check: &'static str,
     error: CliError,
 }
 
-/// Makes an error one of this check.
+/// Converts an error into a fault of this check.
 fn at<E: Into<CliError>>(check: &'static str) -> impl Fn(E) -> Fault {
     move |error| Fault {
         check,
@@ -70,7 +71,7 @@ fn at<E: Into<CliError>>(check: &'static str) -> impl Fn(E) -> Fault {
     }
 }
 
-/// The examination of one model.
+/// The checks of one model.
 struct Examination<'a> {
     plan: &'a Plan,
     team: &'a ModelRoles<'a>,
@@ -157,7 +158,7 @@ impl Examination<'_> {
         }
     }
 
-    /// Says so of a model of our own whose weights are not here: to fetch them is not for a doctor.
+    /// Returns a check if the embedded model is not downloaded. `doctor` does not download it.
     #[cfg(feature = "embedded")]
     fn not_fetched(&self, backend: &Backend) -> Option<Check> {
         use reflect_embedded::weights::{DEFAULT_MODEL, DEFAULT_MODEL_BYTES, ModelSpec};
@@ -202,7 +203,7 @@ impl Examination<'_> {
         None
     }
 
-    /// Asks the two questions.
+    /// Makes the two calls.
     async fn measure(
         &self,
         model: &dyn ChatModel,
@@ -241,7 +242,7 @@ impl Examination<'_> {
     }
 }
 
-/// Whether the server answers, and how soon, by a question that needs no model.
+/// Checks whether the server responds and how fast, with a request that needs no model.
 async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
     let begun = Instant::now();
     let (connection, listed) = match backend {
@@ -266,7 +267,7 @@ async fn endpoint(backend: &Backend) -> Result<Check, ModelError> {
             );
             said(&models, latency, &who, encrypted)
         }
-        // A server without a list may still have the model.
+        // A server that lists no models may still have the model.
         Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Rejected) => {
             let finding = format!("{address} responds in {latency} ms and lists no models");
             Check::new("endpoint", Level::Note, finding)
@@ -423,7 +424,7 @@ fn cache(in_json: &JsonProbe, beginning: PromptPrefix) -> Check {
         (Some(cached), prompt) => {
             let of = prompt.map_or_else(String::new, |prompt| format!(" of {prompt}"));
             let finding = format!("{cached}{of} tokens of the second call were cached");
-            // No count of tokens comes near the precision that a float loses.
+            // Token counts are far below the precision limit of `f64`.
             #[expect(clippy::cast_precision_loss, reason = "a few thousand at the most")]
             let share = cached as f64 / f64::from(beginning.tokens());
             if share >= CACHED_SHARE {
@@ -456,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_told_from_none_and_from_silence() {
+    fn cache_hits_misses_and_unknown_usage_have_different_levels() {
         let level = |cached| cache(&in_json(cached), PromptPrefix::Short).level;
         assert_eq!(level(Some(240)), Level::Ok);
         assert_eq!(level(Some(0)), Level::Warning);
@@ -464,14 +465,14 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_matter_where_the_score_is_made_of_them() {
+    fn missing_probabilities_warn_only_if_the_score_needs_them() {
         let level = |score| probabilities(&in_json(None), score).level;
         assert_eq!(level(JudgeScore::Verdict), Level::Note);
         assert_eq!(level(JudgeScore::Expected), Level::Warning);
     }
 
     #[test]
-    fn slow_and_late_are_said() {
+    fn slow_output_and_late_first_tokens_warn() {
         let level = |first, tokens_per_second| {
             speed(&SpeedProbe {
                 first_piece: Some(Duration::from_secs(first)),

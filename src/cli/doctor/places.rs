@@ -1,4 +1,4 @@
-//! Files and folders that a run reads and writes, and programs that criteria may run.
+//! Checks of files and folders that a run uses, and of interpreters.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const fn area(name: &'static str) -> Area {
     }
 }
 
-/// Reads the configuration; `None` if it is wrong.
+/// Loads and checks the configuration. Returns `None` if it is invalid.
 pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) -> Option<Config> {
     let config = match settings::load(global) {
         Ok(config) => config,
@@ -83,7 +83,7 @@ fn user_file(path: Option<&Path>) -> Check {
     Check::new(NAME, Level::Ok, shown.to_string())
 }
 
-/// Where criteria are looked up, which are the default, and whose code is trusted.
+/// Checks the criteria search path, the default criteria and the trusted files.
 pub(in crate::cli) fn criteria(plan: &Plan, report: &mut Report) {
     let settings = plan.settings();
     let search = settings.criteria_path.as_deref().unwrap_or_default();
@@ -141,7 +141,7 @@ pub(in crate::cli) fn criteria(plan: &Plan, report: &mut Report) {
     }
 }
 
-/// Where runs are recorded. Makes nothing that stays.
+/// Checks the run log. Leaves no files behind.
 pub(in crate::cli) fn storage(report: &mut Report) {
     let path = match paths::store() {
         Ok(path) => path,
@@ -163,7 +163,7 @@ pub(in crate::cli) fn storage(report: &mut Report) {
         }
         Ok(None) => {}
     }
-    // The first run will make it, with the folders that are missing.
+    // The first run creates the file and its missing parent folders.
     let folder = path.ancestors().skip(1).find(|folder| folder.exists());
     let folder = folder.unwrap_or(Path::new("."));
     let check = match tempfile::tempfile_in(folder) {
@@ -182,7 +182,7 @@ pub(in crate::cli) fn storage(report: &mut Report) {
     report.add(&STORAGE, check);
 }
 
-/// What criteria with scripts need.
+/// Checks the interpreters of scripted criteria.
 pub(in crate::cli) fn programs(report: &mut Report) {
     for (language, name) in [(Language::Python, "python3"), (Language::Prolog, "swipl")] {
         let check = if check_interpreter(language).is_ok() {
@@ -212,7 +212,7 @@ fn others_may_read(path: &Path) -> bool {
     mode(path) & 0o044 != 0
 }
 
-/// A user's folders are closed to others by the system's own rules.
+/// On other systems, the default permissions protect a user's folders.
 #[cfg(not(unix))]
 fn others_may_write(_: &Path) -> bool {
     false

@@ -1,4 +1,4 @@
-//! How many calls and tokens a run takes, about.
+//! A rough estimate of the calls and tokens of a run.
 
 use crate::evaluate::verdict_calls;
 use crate::model::Message;
@@ -6,43 +6,43 @@ use crate::model::ollama::estimate_tokens;
 use crate::prompt::{Prompts, Rubric};
 use crate::types::{CompareConfig, Criteria, Criterion, Evaluator};
 
-/// Tokens of what a reviser is told about a draft.
+/// Tokens of the feedback in a revision prompt.
 const FEEDBACK: u64 = 300;
 
-/// Tokens of a verdict: for itself, and for each criterion.
+/// Tokens of a verdict: a fixed part, and a part for each criterion.
 const VERDICT: u64 = 120;
 const PER_CRITERION: u64 = 80;
 
-/// Tokens of a choice between two drafts.
+/// Tokens of the reply to a comparison.
 const CHOICE: u64 = 80;
 
-/// Two drafts are shown to a judge in both orders.
+/// The judge compares two drafts in both orders.
 const ORDERS: u64 = 2;
 
-/// What is to be done.
+/// The input of an estimate.
 pub(super) struct Work {
     pub(super) prompts: Prompts,
-    /// Tokens of a draft.
+    /// Tokens of one draft.
     pub(super) draft: u64,
-    /// Drafts that are written from nothing, or corrected.
+    /// How many drafts are written from scratch or corrected.
     pub(super) drafted: u32,
-    /// First drafts that are judged.
+    /// How many first drafts are judged.
     pub(super) judged: u32,
-    /// The fewest and the most revisions.
+    /// The minimum and maximum number of revisions.
     pub(super) revisions: (u32, u32),
 }
 
-/// The least and the most of each.
+/// The minimum and maximum of each figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Estimate {
     pub(super) calls: (u64, u64),
-    /// Tokens of prompts.
+    /// Input tokens.
     pub(super) read: (u64, u64),
-    /// Tokens of answers.
+    /// Output tokens.
     pub(super) written: (u64, u64),
 }
 
-/// Calls, tokens read, tokens written.
+/// Calls, input tokens, output tokens.
 #[derive(Clone, Copy, Default)]
 struct Cost(u64, u64, u64);
 
@@ -58,7 +58,7 @@ impl Cost {
 }
 
 impl Estimate {
-    /// For this work; `first` are the tokens of the writer's first prompt.
+    /// Estimates this work. `first` is the size of the writer's first prompt in tokens.
     pub(super) fn of(criteria: &Criteria, work: &Work, first: u64) -> Self {
         let draft = work.draft;
         let verdict = verdict(criteria, work);
@@ -68,7 +68,7 @@ impl Estimate {
             .plus(probe(criteria, work));
         let task = task(work);
         let revision = Cost(1, task + draft + FEEDBACK, draft).plus(verdict);
-        // At the end, the best draft may be compared with the first; each verdict may be asked for twice.
+        // At the end, the best draft may be compared with the first. Each verdict may be requested twice.
         let (fewest, most) = work.revisions;
         let compared = if verdict.0 > 0 && most > 0 {
             Cost(ORDERS, ORDERS * (task + 2 * draft), ORDERS * CHOICE)
@@ -91,7 +91,7 @@ impl Estimate {
         }
     }
 
-    /// Adds what another takes.
+    /// Adds another estimate.
     pub(super) fn add(&mut self, other: &Self) {
         let add = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
         add(&mut self.calls, other.calls);
@@ -100,14 +100,14 @@ impl Estimate {
     }
 }
 
-/// Calls for one draft to be judged.
+/// Returns the number of judge calls for one draft.
 pub(super) fn verdicts(criteria: &Criteria) -> u64 {
     let asked = verdict_calls(criteria);
     let asked: u64 = asked.iter().map(|call| u64::from(call.samples)).sum();
     asked + comparisons(criteria)
 }
 
-/// Calls of judges who compare, for one draft.
+/// Returns the number of comparison calls for one draft.
 fn comparisons(criteria: &Criteria) -> u64 {
     let compares = |criterion: &&Criterion| {
         matches!(
@@ -118,11 +118,11 @@ fn comparisons(criteria: &Criteria) -> u64 {
     ORDERS * criteria.criteria.iter().filter(compares).count() as u64
 }
 
-/// What judging one draft takes.
+/// Returns the cost of judging one draft.
 fn verdict(criteria: &Criteria, work: &Work) -> Cost {
     let mut cost = Cost::default();
     for call in verdict_calls(criteria) {
-        // What cannot be filled in is not asked.
+        // A prompt that cannot be rendered costs no call.
         let Ok(messages) = work
             .prompts
             .evaluate("", &Rubric::new(&call.criteria), true)
@@ -137,7 +137,7 @@ fn verdict(criteria: &Criteria, work: &Work) -> Cost {
     cost.plus(Cost(compared, compared * read, compared * CHOICE))
 }
 
-/// What trying the judge takes: two planted texts.
+/// Returns the cost of probing the judge with two planted texts.
 fn probe(criteria: &Criteria, work: &Work) -> Cost {
     if criteria.judge_settings.probe() && !verdict_calls(criteria).is_empty() {
         verdict(criteria, work).times(2)
@@ -146,12 +146,12 @@ fn probe(criteria: &Criteria, work: &Work) -> Cost {
     }
 }
 
-/// Tokens of what every prompt of a run begins with.
+/// Returns the tokens of the prefix that every prompt of a run shares.
 fn task(work: &Work) -> u64 {
     tokens(&work.prompts.draft(None))
 }
 
-/// Tokens of messages.
+/// Estimates the tokens of messages.
 pub(super) fn tokens(messages: &[Message]) -> u64 {
     messages
         .iter()
@@ -194,9 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_is_asked_for_each_draft_and_each_sample() {
-        // A draft and its verdict, then twice a revision and its verdict; each verdict may be asked for once more, and
-        // at the end both orders of a comparison.
+    fn each_draft_and_each_sample_takes_a_judge_call() {
+        // A draft and its verdict, then twice a revision and its verdict. Each verdict may be requested once
+        // more, and the final comparison runs in both orders.
         assert_eq!(of(&criteria(SOFT), (0, 2)).calls, (2, 6 + 3 + 2));
         let thrice = criteria(&format!("[judge]\nsamples = 3\n{SOFT}"));
         assert_eq!(of(&thrice, (0, 0)).calls, (4, 4));

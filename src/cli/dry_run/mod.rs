@@ -1,4 +1,4 @@
-//! `--dry-run`: what a command would do, found out without a model, without a network and without a trace.
+//! `--dry-run`: shows what a command would do, without calling a model, using the network or writing files.
 
 mod estimate;
 
@@ -23,27 +23,27 @@ use crate::prompt::{Prompts, Rubric};
 use crate::text::counted;
 use crate::types::{Criteria, Evaluator, ExitCode, SCHEMA_VERSION, Task};
 
-/// What would be done.
+/// The plan that a dry run prints.
 struct DryRun<'a> {
     plan: &'a Plan,
     models: ModelPreview,
-    /// Whom the first call asks and what for; `None` if no model is needed.
+    /// The first call; `None` if no model is needed.
     first: Option<First>,
-    /// What comes after it, a sentence each.
+    /// The steps after the first call, one line each.
     then: Vec<String>,
     estimate: Estimate,
 }
 
 /// The first call.
 struct First {
-    /// Of whom: `the model that writes`.
+    /// The role that is called, e.g. `the writer`.
     whom: String,
-    /// What: `a draft`.
+    /// What it returns, e.g. `a draft`.
     what: &'static str,
     messages: Vec<Message>,
 }
 
-/// What a run of the loop would do; the arguments are those of the run.
+/// Prints what a run of the loop would do. The arguments are those of the run.
 pub(super) fn of_run(
     args: &RunArgs,
     global: &GlobalArgs,
@@ -139,14 +139,14 @@ pub(super) fn of_run(
     dry.print(args.output.format)
 }
 
-/// The messages of the first call of a run that begins with one to the writer; `None` if it makes none. `build` adds
-/// to the loop what the run has besides models: who they are makes no difference to what is asked first.
+/// Returns the messages of the first writer call of a run; `None` if it makes none. `build` adds what the run
+/// has apart from models, which do not affect the first prompt.
 fn first_request(
     task: &Task,
     criteria: Arc<Criteria>,
     build: impl FnOnce(LoopBuilder) -> LoopBuilder,
 ) -> Result<Option<Vec<Message>>, BuildError> {
-    let silent = ScriptedModel::parse(Path::new("dry-run"), "").expect("no reply is a script");
+    let silent = ScriptedModel::parse(Path::new("dry-run"), "").expect("an empty script is valid");
     let model: Arc<dyn ChatModel> = Arc::new(silent);
     let other = OtherModel {
         model: Arc::clone(&model),
@@ -167,7 +167,7 @@ fn first_request(
     Ok(first.map(|call| call.request.messages))
 }
 
-/// What a judgement of texts would do; `read` reads them.
+/// Prints what an evaluation would do. `read` reads the texts.
 pub(super) fn of_texts(
     args: &EvaluateArgs,
     global: &GlobalArgs,
@@ -224,16 +224,16 @@ fn check(output: &OutputArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Where evidence for a text stands in a prompt.
+/// Where the evidence for a text appears in a prompt.
 #[derive(Clone, Copy)]
 enum Evidence {
     /// Before the text, for the whole run.
     Stays,
-    /// Behind it.
+    /// After the text.
     Fresh,
 }
 
-/// The prompts for a text that is there, with the evidence that is found for it.
+/// Builds the prompts for an existing text, with the evidence found for it.
 fn prompts(
     plan: &Plan,
     task: &Task,
@@ -258,7 +258,7 @@ fn draft_tokens(text: &str) -> u64 {
     crate::model::ollama::estimate_tokens(text)
 }
 
-/// What the judge is asked first, about a text; `None` if there is no judge.
+/// Builds the first judge call about a text; `None` if there is no judge.
 fn first_verdict(
     criteria: &Criteria,
     prompts: &Prompts,
@@ -279,7 +279,7 @@ fn first_verdict(
     }))
 }
 
-/// What comes after the first call, a sentence each.
+/// Describes the steps after the first call, one line each.
 fn then(plan: &Plan, work: &Work) -> Vec<String> {
     let criteria = &plan.criteria;
     let mut lines = Vec::new();
@@ -322,7 +322,7 @@ impl DryRun<'_> {
         Ok(ExitCode::Success)
     }
 
-    /// Each model, with what it does.
+    /// Returns each role with its model.
     fn models(&self) -> Vec<(&'static str, String)> {
         const FOUND: &str = "chosen when the run starts: a running Ollama, else a provider whose key is set, else the embedded model";
         let writer = match (&self.models.writer, &self.models.wanted) {
@@ -349,7 +349,7 @@ impl DryRun<'_> {
     fn text(&self) -> String {
         let mut out =
             String::from("dry run: no model is called, and nothing is written\n\nsettings\n");
-        // Writing to a text does not fail.
+        // Writing to a `String` cannot fail.
         for (key, value, origin) in self.settings() {
             let _ = writeln!(out, "  {key} = {value}  # {origin}");
         }
@@ -385,7 +385,7 @@ impl DryRun<'_> {
         out
     }
 
-    /// Every setting that is set, with its value and where that comes from.
+    /// Returns every setting that has a value, with the value and its origin.
     fn settings(&self) -> Vec<(String, Value, String)> {
         let entries = self.plan.resolved.entries().into_iter();
         entries

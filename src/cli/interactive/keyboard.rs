@@ -1,4 +1,4 @@
-//! The terminal that a person sits at. Keys come from there also where standard input is a pipe.
+//! The user's terminal. Keys come from it even if stdin is a pipe.
 
 use std::io::{self, IsTerminal as _};
 
@@ -6,17 +6,17 @@ use console::{Key, Term};
 
 use crate::cli::error::CliError;
 
-/// A terminal that a person can be asked at.
+/// A terminal that can ask the user.
 #[derive(Debug)]
 pub(super) struct Keyboard {
     terminal: mode::Terminal,
 }
 
 impl Keyboard {
-    /// The terminal of this process.
+    /// Opens the terminal of this process.
     ///
     /// # Errors
-    /// If standard error is no terminal, or there is none to read keys from.
+    /// If stderr is not a terminal, or there is no terminal to read keys from.
     pub(super) fn open() -> Result<Self, CliError> {
         let none = |why: &str| {
             CliError::usage(format!("--interactive needs a terminal: {why}"))
@@ -30,21 +30,21 @@ impl Keyboard {
         Ok(Self { terminal })
     }
 
-    /// Begins to ask: keys come one by one and are not shown, and those typed before are forgotten, since they were
-    /// no answer. Until the result is dropped.
+    /// Starts a question: reads keys one by one without echo, and discards keys typed before it. Ends when
+    /// the result is dropped.
     pub(super) fn hold(&self) -> io::Result<Held<'_>> {
         self.terminal.begin()?;
         Ok(Held(&self.terminal))
     }
 }
 
-/// A terminal at which somebody is being asked. However that ends, it is left as it was, with its cursor: a thread
-/// may still wait for a key that nobody wants any more.
+/// A terminal during a question. Dropping it restores the mode and the cursor, even while a thread still
+/// waits for a key.
 #[derive(Debug)]
 pub(super) struct Held<'k>(&'k mode::Terminal);
 
 impl Held<'_> {
-    /// Waits for the next key, Ctrl-C included. The result must be waited for: two cannot wait at the same time.
+    /// Waits for the next key, including Ctrl-C. Await the result: only one wait may be active at a time.
     #[expect(
         clippy::unused_self,
         reason = "keys come one by one only while the terminal is held"
@@ -70,7 +70,7 @@ mod mode {
         LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr,
     };
 
-    /// The controlling terminal, and how it was when we came.
+    /// The controlling terminal, and its original mode.
     #[derive(Debug)]
     pub(super) struct Terminal {
         file: File,
@@ -84,7 +84,8 @@ mod mode {
             Ok(Self { file, before })
         }
 
-        /// Ctrl-C is a key as well, so that it cannot end the question before somebody waits for keys.
+        /// Switches to raw keys. Ctrl-C becomes a key, so it cannot end the question before a thread waits
+        /// for keys.
         pub(super) fn begin(&self) -> io::Result<()> {
             let mut quiet = self.before.clone();
             quiet
@@ -95,13 +96,13 @@ mod mode {
         }
 
         pub(super) fn end(&self) {
-            // If the terminal is gone, there is nothing to put back.
+            // If the terminal is gone, there is nothing to restore.
             let _ = tcsetattr(&self.file, OptionalActions::Now, &self.before);
         }
     }
 
     impl Drop for Terminal {
-        /// Once more: a thread that was late to wait for a key may have changed the mode after the end of a question.
+        /// Restores the mode again: a late thread may have changed it after the question ended.
         fn drop(&mut self) {
             self.end();
         }
@@ -112,7 +113,7 @@ mod mode {
 mod mode {
     use std::io::{self, IsTerminal as _};
 
-    /// The console, whose mode the library takes care of.
+    /// The console. `console` manages its mode.
     #[derive(Debug)]
     pub(super) struct Terminal;
 
@@ -125,7 +126,7 @@ mod mode {
             }
         }
 
-        /// Ctrl-C is a key as well, so that it cannot end the question before somebody waits for keys.
+        /// Does nothing; `console` reads keys one by one.
         pub(super) fn begin(&self) -> io::Result<()> {
             Ok(())
         }

@@ -1,26 +1,26 @@
-//! A line that is typed. It is drawn on one row of the terminal, its end if it is longer, so that neither wide
-//! characters nor a narrow terminal nor its resizing can spoil it.
+//! A line editor that draws on one terminal row. It shows the end of a longer line, so wide characters,
+//! narrow terminals and resizing cannot break it.
 
 use console::{Key, measure_text_width};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// A line that is being typed.
+/// A line that the user types.
 #[derive(Debug, Default)]
 pub(super) struct Line(String);
 
-/// What a key did to a line.
+/// The effect of a key on a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
-    /// It goes on.
+    /// The line continues.
     More,
-    /// It is complete.
+    /// The line is complete.
     Done,
-    /// It is not wanted any more.
+    /// The user cancelled.
     Cancelled,
 }
 
 impl Line {
-    /// Takes a key in.
+    /// Applies a key.
     pub(super) fn press(&mut self, key: &Key) -> Typed {
         match key {
             Key::Enter => return Typed::Done,
@@ -31,7 +31,7 @@ impl Line {
                 let end = last.map_or(0, |(start, _)| start);
                 self.0.truncate(end);
             }
-            // Ctrl-U and Ctrl-W, as shells have them.
+            // Ctrl-U and Ctrl-W, as in shells.
             Key::Char('\u{15}') => self.0.clear(),
             Key::Char('\u{17}') => {
                 let kept = self.0.trim_end();
@@ -47,7 +47,7 @@ impl Line {
         Typed::More
     }
 
-    /// The end of the line, as much as fits into so many columns.
+    /// Returns as much of the end of the line as fits into `width` columns.
     pub(super) fn shown(&self, width: usize) -> &str {
         let mut used = 0;
         let mut start = self.0.len();
@@ -86,7 +86,7 @@ mod tests {
         let back = || Key::Backspace;
         assert_eq!(typed("ab", &[back()]), "a");
         assert_eq!(typed("", &[back()]), "");
-        // What is seen as one character goes as one.
+        // Backspace deletes a whole grapheme.
         assert_eq!(typed("e\u{301}漢👩‍👩‍👧", &[back(), back()]), "e\u{301}");
         assert_eq!(typed("one two  ", &[Key::Char('\u{17}')]), "one ");
         assert_eq!(typed("one", &[Key::Char('\u{17}')]), "");
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_or_is_given_up() {
+    fn enter_ends_the_line_and_escape_or_ctrl_d_cancels_it() {
         let mut line = Line::default();
         assert_eq!(line.press(&Key::Char('\u{4}')), Typed::Cancelled);
         line.press(&Key::Char('a'));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn its_end_is_shown() {
+    fn the_end_of_a_long_line_is_shown() {
         let mut line = Line::default();
         for character in "ab漢字cd".chars() {
             line.press(&Key::Char(character));

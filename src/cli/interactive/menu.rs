@@ -1,33 +1,33 @@
-//! The menu: what is offered, by which key, and how it is laid out.
+//! The menu of interactive runs: its actions, keys and layout.
 
 use console::{Key, measure_text_width, style};
 
-/// What a person may do when a version was judged.
+/// What the user can do after a version was evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Take the version and end the run.
+    /// Accept the version and end the run.
     Accept,
-    /// One more revision.
+    /// Revise again.
     Continue,
-    /// One more revision, which is told a wish.
+    /// Revise again with an instruction.
     Guide,
-    /// Write the next version by hand.
+    /// Edit the version by hand.
     Edit,
-    /// See the whole version.
+    /// Show the whole version.
     Show,
-    /// See what differs from the version before, and from the best one.
+    /// Show the changes against its base version and the best one.
     Diff,
-    /// See the critique.
+    /// Show the critique.
     Report,
-    /// Look at another version.
+    /// Pick another version.
     Pick,
-    /// End the run without taking a version.
+    /// End the run without accepting a version.
     Quit,
-    /// See what the keys do.
+    /// Show the keys.
     Help,
 }
 
-/// Every action: its key, what stands behind the key, what it does.
+/// Each action: its key, the rest of its label, its description.
 const ACTIONS: [(Action, char, &str, &str); 10] = [
     (Action::Accept, 'a', "ccept", "accept this draft and stop"),
     (
@@ -76,16 +76,16 @@ const ACTIONS: [(Action, char, &str, &str); 10] = [
     (Action::Help, '?', "", "show the keys"),
 ];
 
-/// What stands around the question, as far as the menu depends on it.
+/// The facts that the menu depends on.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each one is a fact of its own about the run"
+    reason = "each is an independent fact about the run"
 )]
 pub(super) struct Situation {
     /// Whether the version meets the criteria.
     pub(super) met: bool,
-    /// Whether a revision may follow; not so once a limit is reached.
+    /// Whether another revision is possible, i.e. no limit is reached.
     pub(super) more: bool,
     /// Whether there is another version to compare with.
     pub(super) comparable: bool,
@@ -93,11 +93,11 @@ pub(super) struct Situation {
     pub(super) several: bool,
 }
 
-/// A menu for a situation.
+/// The menu for a situation.
 #[derive(Debug)]
 pub(super) struct Menu {
     situation: Situation,
-    /// What is asked about, in a few words.
+    /// What the question is about, in a few words.
     title: String,
     /// Lines below the title.
     issues: Vec<String>,
@@ -127,7 +127,7 @@ impl Menu {
         }
     }
 
-    /// What Enter does: takes what is good enough, and goes on otherwise, as far as that is possible.
+    /// Returns the action of Enter: accept if the criteria are met, else continue, else quit.
     pub(super) fn default(&self) -> Action {
         match self.situation {
             Situation { met: true, .. } => Action::Accept,
@@ -136,11 +136,11 @@ impl Menu {
         }
     }
 
-    /// What a key stands for, in either case; `None` if it is not offered.
+    /// Returns the action of a key, in either case; `None` if it is not offered.
     pub(super) fn action(&self, key: &Key) -> Option<Action> {
         let pressed = match key {
             Key::Enter => return Some(self.default()),
-            // The end of input, as a shell has it.
+            // Ctrl-D, the end of input.
             Key::Char('\u{4}') => return Some(Action::Quit),
             Key::Char(pressed) => pressed.to_ascii_lowercase(),
             _ => return None,
@@ -151,7 +151,8 @@ impl Menu {
             .map(|(action, ..)| *action)
     }
 
-    /// The menu in rows of at most so many columns, the first one blank, with colours if standard error has them.
+    /// Renders the menu in rows of at most `width` columns, the first one blank, with colours if stderr
+    /// supports them.
     pub(super) fn rows(&self, width: usize) -> Vec<String> {
         let title = console::truncate_str(&self.title, width, "…");
         let title = style(title).for_stderr().bold().to_string();
@@ -182,7 +183,7 @@ impl Menu {
         rows
     }
 
-    /// What the keys do, a line each.
+    /// Describes the keys, one line each.
     pub(super) fn help(&self) -> String {
         let offered = ACTIONS.iter().filter(|(action, ..)| self.offers(*action));
         let lines: Vec<String> = offered
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_the_terminal() {
+    fn the_menu_fits_the_terminal() {
         assert_eq!(
             plain(&menu(ALL), 79),
             "\ndraft 2 · score 0.86\n\
@@ -229,12 +230,12 @@ mod tests {
                 assert!(measure_text_width(row) <= width, "{width}: {row}");
             }
         }
-        // Narrower than a single item: one item a row, and the terminal does what it can.
+        // Narrower than a single item: one item per row.
         assert_eq!(plain(&menu(ALL), 1).lines().count(), 12);
     }
 
     #[test]
-    fn only_what_is_possible_is_offered() {
+    fn only_possible_actions_are_offered() {
         let nothing = Situation {
             met: false,
             more: false,
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn enter_accepts_what_is_good_enough_and_goes_on_otherwise() {
+    fn enter_accepts_if_the_criteria_are_met_and_continues_otherwise() {
         for (met, more, expected) in [
             (true, true, Action::Accept),
             (true, false, Action::Accept),

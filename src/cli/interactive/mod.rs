@@ -1,4 +1,4 @@
-//! Accept or continue: after each evaluation a person at the terminal decides, with one key.
+//! Interactive runs: after each evaluation, the user decides with one key.
 
 mod keyboard;
 mod line;
@@ -20,41 +20,41 @@ use super::{diff, editor, printer, terminal};
 use crate::engine::{Decider, Moment};
 use crate::types::{ConvergenceReason, LoopSettings, ModelId, UserDecision, Version};
 
-/// How often the size of the terminal is looked at while a key is waited for.
+/// How often the terminal size is checked while waiting for a key.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// Providers whose models run on hardware of the user's own, so that a call without effect costs nothing but power.
+/// Providers whose models run on the user's own hardware, where a wasted call costs only power.
 const OWN: [&str; 2] = ["ollama", "embedded"];
 
-/// Rows of the screen that are not for the draft when it is shown unasked: what was said before it, and the menu.
+/// Screen rows reserved for the messages above and the menu when a draft is first shown.
 const OTHER_ROWS: usize = 10 + view::ISSUES;
 
 impl AskingArgs {
-    /// Whether the next revision is made while somebody decides.
-    /// `in_cloud`: the writer's server passes what it is asked on to another host.
+    /// Whether to prefetch the next revision while the user decides. `in_cloud`: the writer's server forwards
+    /// prompts to another host.
     pub(super) fn prefetch(&self, writer: &ModelId, in_cloud: bool) -> bool {
         let own = !in_cloud && OWN.contains(&writer.provider.as_str());
         self.prefetch.unwrap_or(own)
     }
 }
 
-/// A person who decides with the keys of a terminal.
+/// A user who decides with keys at a terminal.
 pub(super) struct Person {
     keyboard: Keyboard,
     /// Ends the run.
     cancel: CancellationToken,
-    /// The most versions that the run may have.
+    /// The maximum number of versions of the run.
     max_iterations: u32,
-    /// The version that was shown last.
+    /// The last version shown.
     shown: Option<u32>,
 }
 
-/// Why somebody gives no answer.
+/// Why the user gave no answer.
 #[derive(Debug)]
 enum NoAnswer {
     /// Ctrl-C.
     Interrupted,
-    /// The terminal cannot be read, most likely because it is gone.
+    /// The terminal cannot be read, most likely because it was closed.
     Gone(io::Error),
 }
 
@@ -68,10 +68,10 @@ impl From<io::Error> for NoAnswer {
 }
 
 impl Person {
-    /// Somebody at the terminal of this process, if the user wants to be asked; `cancel` ends the run.
+    /// Returns a decider at the terminal of this process if `--interactive` is set. `cancel` ends the run.
     ///
     /// # Errors
-    /// If there is nobody to ask.
+    /// If there is no terminal.
     pub(super) fn if_wanted(
         asking: &AskingArgs,
         cancel: &CancellationToken,
@@ -88,7 +88,7 @@ impl Person {
         }))
     }
 
-    /// Asks until there is a decision.
+    /// Asks until the user decides.
     async fn ask(&mut self, moment: Moment<'_>) -> Result<UserDecision, NoAnswer> {
         let mut at = moment.incumbent;
         loop {
@@ -108,7 +108,7 @@ impl Person {
                     }
                 }
                 Action::Edit => {
-                    // The editor needs the terminal as it was.
+                    // The editor needs the original terminal mode.
                     drop(held);
                     match editor::edit_text(&version.output).await {
                         Ok(Some(text)) => return Ok(UserDecision::Edit { of: at, text }),
@@ -164,7 +164,7 @@ impl Person {
         )
     }
 
-    /// Shows a version that was not shown yet, as much of it as leaves room for the menu.
+    /// Shows a version unless it was shown last, cut to leave room for the menu.
     fn show_new(&mut self, version: &Version) {
         if self.shown.replace(version.iteration) != Some(version.iteration) {
             let rows = usize::from(Term::stderr().size().0).saturating_sub(OTHER_ROWS);
@@ -179,7 +179,7 @@ impl Decider for Person {
         match self.ask(moment).await {
             Ok(decision) => decision,
             Err(NoAnswer::Interrupted) => {
-                // As by the signal: the run ends, and nothing is decided.
+                // Same as the signal: end the run without a decision.
                 self.cancel.cancel();
                 std::future::pending().await
             }
@@ -191,18 +191,18 @@ impl Decider for Person {
     }
 }
 
-/// The versions that may be picked.
+/// Returns the versions that can be picked.
 fn judged(moment: Moment<'_>) -> impl Iterator<Item = &Version> {
     let versions = moment.record.versions.iter();
     versions.filter(|version| version.rank().is_some())
 }
 
-/// The columns of the terminal that are written in. The last one stays free: some terminals break a row that fills it.
+/// Returns the usable width. The last column stays free: some terminals wrap a row that fills it.
 fn width() -> usize {
     usize::from(Term::stderr().size().1).saturating_sub(1)
 }
 
-/// Draws the menu and waits for a key that it offers. The menu goes away with the key.
+/// Draws the menu, waits for a key that it offers, and erases the menu.
 async fn choose(held: &Held<'_>, menu: &Menu) -> Result<Action, NoAnswer> {
     let mut drawn = Drawn::of(&menu.rows(width()));
     loop {
@@ -224,7 +224,7 @@ async fn choose(held: &Held<'_>, menu: &Menu) -> Result<Action, NoAnswer> {
     }
 }
 
-/// Asks for a line of text; `None` if there is nothing in it, or it was given up with Escape.
+/// Asks for a line of text; `None` if it is blank or cancelled with Escape.
 async fn ask_line(held: &Held<'_>, prompt: &str) -> Result<Option<String>, NoAnswer> {
     let mut line = Line::default();
     let rows = |line: &Line| {
@@ -253,11 +253,11 @@ async fn ask_line(held: &Held<'_>, prompt: &str) -> Result<Option<String>, NoAns
     }
 }
 
-/// Lets a version be picked from a list; `None` if none is.
+/// Lets the user pick a version from a list; `None` if cancelled.
 async fn pick(moment: Moment<'_>, at: u32) -> Result<Option<u32>, NoAnswer> {
     let versions: Vec<&Version> = judged(moment).collect();
     let place = versions.iter().position(|it| it.iteration == at);
-    // The list puts two characters before an item.
+    // The list indents items by two characters.
     let space = width().saturating_sub(2);
     let items: Vec<String> = versions
         .iter()
@@ -274,7 +274,7 @@ async fn pick(moment: Moment<'_>, at: u32) -> Result<Option<u32>, NoAnswer> {
         Ok(place) => Ok(place
             .and_then(|place| versions.get(place))
             .map(|version| version.iteration)),
-        // The library has raised the signal itself: it ends the run, and a second one would end the process.
+        // `dialoguer` has raised the signal itself, which ends the run. A second one would end the process.
         Err(dialoguer::Error::IO(error)) if error.kind() == io::ErrorKind::Interrupted => {
             std::future::pending().await
         }
@@ -282,10 +282,10 @@ async fn pick(moment: Moment<'_>, at: u32) -> Result<Option<u32>, NoAnswer> {
     }
 }
 
-/// Rows that are drawn at the bottom of the screen, with the cursor after the last one.
+/// Rows drawn at the bottom of the screen, with the cursor after the last one.
 struct Drawn {
     rows: usize,
-    /// Columns of the terminal when they were drawn.
+    /// The terminal width when they were drawn.
     width: usize,
 }
 
@@ -299,21 +299,21 @@ impl Drawn {
         drawn
     }
 
-    /// Draws other rows in their place.
+    /// Replaces the rows.
     fn redraw(&mut self, rows: &[String]) {
         self.erase();
         *self = Self::of(rows);
     }
 
-    /// Draws them anew if the terminal has another size now.
+    /// Redraws the rows if the terminal width has changed.
     fn refresh(&mut self, rows: impl FnOnce() -> Vec<String>) {
         if width() != self.width {
             self.redraw(&rows());
         }
     }
 
-    /// Takes them away. Where the terminal cannot do that, or has another size than when they were drawn so that
-    /// nobody knows where they are, they stay.
+    /// Erases the rows. Keeps them if the terminal cannot erase or was resized, because their position is
+    /// then unknown.
     fn erase(&self) {
         let screen = Term::stderr();
         if terminal::is_dumb() || width() != self.width {
@@ -327,8 +327,8 @@ impl Drawn {
         }
     }
 
-    /// Lets them stay, and goes to the next row.
-    #[expect(clippy::unused_self, reason = "only what is drawn can be left")]
+    /// Keeps the rows and moves to the next line.
+    #[expect(clippy::unused_self, reason = "only drawn rows can be kept")]
     fn leave(&self) {
         printer::draw("\r\n");
     }
@@ -355,7 +355,7 @@ mod tests {
         };
         assert!(of("ollama:qwen3", false, None));
         assert!(of("embedded:smollm2", false, None));
-        // Ollama passes the prompt on to its cloud.
+        // Ollama forwards the prompt to its cloud.
         assert!(!of("ollama:gpt-oss:120b-cloud", true, None));
         assert!(!of("openai:gpt-5-mini", false, None));
         assert!(of("openai:gpt-5-mini", false, Some(true)));

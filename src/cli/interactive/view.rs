@@ -1,4 +1,4 @@
-//! What is shown of a run while somebody decides.
+//! What an interactive run shows while the user decides.
 
 use crate::cli::{columns, printer};
 use crate::report;
@@ -8,12 +8,12 @@ use crate::types::{RunRecord, Version};
 /// How many issues the menu shows.
 pub(super) const ISSUES: usize = 3;
 
-/// A draft in rows of at most so many columns, indented; after `most` rows it is said how much more there is.
+/// Renders a draft in indented rows of at most `width` columns. After `most` rows, shows how many are left.
 pub(super) fn draft(text: &str, width: usize, most: usize) -> String {
     let text = printer::without_controls(text);
     let mut rows: Vec<String> = Vec::new();
     for line in text.trim_end().split('\n') {
-        // A tab has no width of its own.
+        // Tabs have no fixed width.
         let line = line.replace('\t', "    ");
         let indent: String = line.chars().take_while(|c| *c == ' ').collect();
         let before = rows.len();
@@ -26,7 +26,7 @@ pub(super) fn draft(text: &str, width: usize, most: usize) -> String {
         }
     }
     let left = rows.len().saturating_sub(most);
-    // A row to say that one row is left out would be no gain.
+    // A row saying that one row is omitted would save nothing.
     if left > 1 {
         rows.truncate(most);
         let left = rows_in_words(left);
@@ -40,7 +40,7 @@ fn rows_in_words(rows: usize) -> String {
     format!("… {rows} more rows; show them with [s]")
 }
 
-/// The version, how good it is, and how it stands. `rejected` is the revision of which no draft came.
+/// Describes the version, its score and its standing. `rejected` is a revision that produced no draft.
 pub(super) fn title(record: &RunRecord, at: &Version, best: u32, rejected: Option<u32>) -> String {
     let mut parts = vec![format!("draft {}", at.iteration), report::score(at.score())];
     if let Some(rejected) = rejected {
@@ -56,7 +56,7 @@ pub(super) fn title(record: &RunRecord, at: &Version, best: u32, rejected: Optio
     parts.join(" · ")
 }
 
-/// The most severe issues of a version, one on each line.
+/// Returns the most severe issues of a version, one per line.
 pub(super) fn issues(version: &Version) -> Vec<String> {
     let evaluation = version.evaluation.iter();
     let worst = evaluation.flat_map(|evaluation| report::worst_issues(evaluation, ISSUES));
@@ -69,7 +69,7 @@ pub(super) fn issues(version: &Version) -> Vec<String> {
         .collect()
 }
 
-/// The versions that a version is compared with: the one that it revises, and the best one.
+/// Returns the versions to compare a version with: its base and the best one.
 pub(super) fn others<'r>(record: &'r RunRecord, at: &Version, best: u32) -> Vec<&'r Version> {
     let mut numbers = vec![best];
     numbers.extend(at.based_on);
@@ -82,7 +82,7 @@ pub(super) fn others<'r>(record: &'r RunRecord, at: &Version, best: u32) -> Vec<
         .collect()
 }
 
-/// The critique of a version.
+/// Renders the critique of a version.
 pub(super) fn critique(record: &RunRecord, at: &Version) -> String {
     let before = at.based_on.and_then(|base| record.version(base));
     let line = report::evaluation_line(at, before.and_then(Version::score));
@@ -93,7 +93,7 @@ pub(super) fn critique(record: &RunRecord, at: &Version) -> String {
     out
 }
 
-/// A version as an item to pick, within so many columns. Plain characters only: the list counts them as bytes.
+/// Formats a version as a list item of at most `width` columns. ASCII only, because the list counts bytes.
 pub(super) fn item(version: &Version, best: u32, width: usize) -> String {
     let score = report::score(version.score());
     let mut item = format!("draft {}, {score}", version.iteration);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draft_is_shown_as_far_as_it_fits() {
+    fn long_drafts_are_cut_to_the_screen() {
         let text = "fn main() {\n    let x = 1;\n\tlet long = words that do not fit here;\n}\n\n";
         assert_eq!(
             draft(text, 30, 10),

@@ -1,5 +1,5 @@
-//! Which model is used: what flags, environment or configuration say; else a running Ollama with a model;
-//! else a provider whose key is set; else the embedded one.
+//! The choice of the model: from flags, environment or configuration; else a running Ollama that has a model;
+//! else a provider whose key is set; else the embedded model.
 
 use super::connect::{Providers, openai_env_url};
 use super::name::{ModelName, Written, misspelt_provider};
@@ -10,8 +10,8 @@ use crate::cli::settings::Plan;
 use crate::config::{Config, Origin};
 use crate::model::openai;
 
-/// The providers that are tried by their keys, and the model that is taken of each: good at writing and
-/// not dear; names that the providers keep up to date where they have such.
+/// The providers that are tried by their keys, with the default model of each: good at writing and
+/// inexpensive. Uses the provider's evergreen name if there is one.
 const CLOUD: [(&str, &str); 8] = [
     ("openai", "gpt-5-mini"),
     ("anthropic", "claude-sonnet-4-5"),
@@ -25,15 +25,15 @@ const CLOUD: [(&str, &str); 8] = [
 
 const CHANGE: &str = "choose another with `--model PROVIDER:NAME`";
 
-/// A model, and why it was chosen, in words that follow its name.
+/// A model and the reason for its choice, phrased to follow its name.
 pub(super) struct Chosen {
     pub(super) name: ModelName,
     pub(super) why: String,
-    /// Whether the address that the user gives (`base_url`) is meant for its provider.
+    /// Whether the user's `base_url` applies to its provider.
     pub(super) at_given_address: bool,
 }
 
-/// The default model of a provider that has one.
+/// Returns the default model of a provider, if it has one.
 pub(super) fn default_model(provider: &str) -> Option<&'static str> {
     CLOUD
         .iter()
@@ -41,26 +41,26 @@ pub(super) fn default_model(provider: &str) -> Option<&'static str> {
         .map(|(_, model)| *model)
 }
 
-/// The model that writes.
+/// Chooses the writer.
 pub(super) async fn writer(plan: &Plan, providers: &Providers<'_>) -> Result<Chosen, CliError> {
     let chosen = match said(plan)? {
         Said::Provider(chosen) => chosen,
         Said::Model(wanted) => found(plan, providers, wanted).await?,
     };
-    // Its provider is the one that other models may be of. The address that the user gives has no say in that.
+    // Other models may use its provider, whatever `base_url` is.
     providers.permit(&chosen.name)?;
     Ok(chosen)
 }
 
-/// What somebody says about the model that writes.
+/// What the settings say about the writer.
 pub(super) enum Said {
-    /// Of which provider it is.
+    /// The provider, and perhaps the model.
     Provider(Chosen),
-    /// Nothing about its provider, but perhaps its name.
+    /// No provider, but perhaps the model's name.
     Model(Written),
 }
 
-/// What flags, environment and configuration say about the model that writes. Asks nobody.
+/// Reads the writer from flags, environment and configuration, without network calls.
 pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
     let settings = plan.settings();
     let rank = |key| plan.resolved.origin(key).map_or(0, Origin::rank);
@@ -74,8 +74,7 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
         wanted = Written::provider(provider, NamedBy::User, &plan.config)?;
         named = rank("provider");
     }
-    // Who names a provider means it, whatever model a lower layer may have set: it may be a provider that
-    // the prompt must not go to.
+    // A provider overrides a model from a lower layer: the prompt may not be meant for that model's provider.
     if let Some(model) = settings.model.as_deref().filter(|_| rank("model") >= named) {
         let by = NamedBy::setting(plan.resolved.origin("model"), &plan.config);
         let written = Written::read(model, by, &plan.config);
@@ -92,8 +91,8 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
         .filter_map(|key| plan.resolved.origin(key))
         .filter(|origin| !matches!(origin, Origin::BuiltIn))
         .max_by_key(|origin| origin.rank());
-    // An address in a file is for the provider that is named there, too; one that is given for this
-    // session is for whatever provider this session uses.
+    // An address in a file applies to the provider named there. An address of this session applies to the
+    // provider that the session uses.
     let for_session = plan
         .resolved
         .origin("base_url")
@@ -122,8 +121,8 @@ pub(super) fn said(plan: &Plan) -> Result<Said, CliError> {
     }
 }
 
-/// The model that writes, where a file names one without its provider: of the provider that is set, or that is
-/// there.
+/// Chooses the writer if a file names a model without its provider: the provider that is set, or one that is
+/// found.
 pub(super) async fn writer_named(
     plan: &Plan,
     providers: &Providers<'_>,
@@ -146,7 +145,7 @@ pub(super) async fn writer_named(
     })
 }
 
-/// The model that judges, if it is another one.
+/// Returns the judge, if it is another model.
 pub(super) fn judge(
     plan: &Plan,
     providers: &Providers<'_>,
@@ -156,7 +155,7 @@ pub(super) fn judge(
     other(plan, providers, writer, text, "judge_model")
 }
 
-/// The model that takes over where the writer makes no progress any more, if there is one.
+/// Returns the model that takes over if the writer stops making progress.
 pub(super) fn stronger(
     plan: &Plan,
     providers: &Providers<'_>,
@@ -166,7 +165,7 @@ pub(super) fn stronger(
     other(plan, providers, writer, text, "stronger_model")
 }
 
-/// A model that is used beside the writer, if somebody wrote one.
+/// Returns a model used next to the writer, if one is set.
 fn other(
     plan: &Plan,
     providers: &Providers<'_>,
@@ -183,7 +182,7 @@ fn other(
     Ok(Some(name))
 }
 
-/// The model that somebody wrote; without a provider, one of the same provider as another.
+/// Parses a model name. Without a provider, it uses that of another model.
 pub(super) fn beside(text: &str, by: NamedBy, config: &Config, other: &ModelName) -> ModelName {
     let written = Written::read(text, by, config);
     ModelName {
@@ -193,7 +192,7 @@ pub(super) fn beside(text: &str, by: NamedBy, config: &Config, other: &ModelName
     }
 }
 
-/// What is there, where nobody says which provider is meant.
+/// Finds an available provider if the settings name none.
 async fn found(
     plan: &Plan,
     providers: &Providers<'_>,

@@ -1,4 +1,4 @@
-//! Opening a model: its provider's address, the key that belongs to it, the connection.
+//! Connections to models: the provider's address, its key and its client.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -25,27 +25,27 @@ use crate::model::{
 };
 use crate::types::{ExitCode, ModelId};
 
-/// How long a running Ollama may take to say so.
+/// How long a running Ollama may take to respond.
 const OLLAMA_PATIENCE: Duration = Duration::from_millis(300);
 
-/// A model that is ready to be asked.
+/// A model that is ready for calls.
 #[derive(Clone)]
 pub(super) struct OpenModel {
     pub(super) model: Arc<dyn ChatModel>,
-    /// Whether it runs on hardware of the user's own, with sampling defaults that nobody chose.
+    /// Whether it runs on the user's hardware, with default sampling settings.
     pub(super) local: bool,
-    /// Whether a server of the user's passes what it is asked on to another host.
+    /// Whether the user's own server forwards prompts to another host.
     pub(super) in_cloud: bool,
-    /// Where it is, if that is not on this machine.
+    /// The address of the model, if it is on another machine.
     pub(super) remote: Option<String>,
-    /// Whether its reasoning cannot be switched off.
+    /// Whether its reasoning cannot be turned off.
     pub(super) always_reasons: bool,
-    /// Why it was chosen of those that its server has, where none was named.
+    /// Why it was picked from the server's models, if none was named.
     pub(super) why: Option<&'static str>,
 }
 
 impl OpenModel {
-    /// What people must know of it, to follow its name: why it was chosen by itself, and where their prompt goes.
+    /// Describes the model, to follow its name: why it was picked, and where the prompt goes.
     pub(super) fn about(&self) -> String {
         let why = self.why.map_or_else(String::new, |why| format!(", {why}"));
         let leaves = self.remote.as_ref().map_or_else(String::new, |address| {
@@ -55,27 +55,27 @@ impl OpenModel {
     }
 }
 
-/// Where models come from, by the settings of a run.
+/// The providers of a run, with its settings.
 pub(in crate::cli) struct Providers<'a> {
     config: &'a Config,
     settings: &'a Settings,
-    /// One for all, so that the writer and the judge share connections.
+    /// One client for all models, so that the writer and the judge share connections.
     client: HttpClient,
     retries: RetryPolicy,
-    /// The provider that the user's `base_url` is meant for; others stay where they are.
+    /// The provider that the user's `base_url` applies to. Others keep their own address.
     at_given_address: Option<String>,
-    /// Whether it is a file that sets this address, and not the user.
+    /// Whether a workflow file sets this address, not the user.
     address_of_file: bool,
     quiet: bool,
-    /// The calls that a resumed run has made: a script continues after them.
+    /// The calls that a resumed run has already made. A script continues after them.
     answered: &'a [Exchange],
-    /// The keys that were looked up, by provider: a command that prints one may ask for a password.
+    /// Cached keys by provider. A command that prints a key may ask for a password.
     keys: Mutex<HashMap<String, Option<FoundKey>>>,
-    /// The providers that the user chooses: a file that may be somebody else's may name another model of these.
+    /// The providers that the user has chosen. Untrusted files may name other models of these.
     accepted: Mutex<BTreeSet<String>>,
 }
 
-/// Where a provider is, before any key is looked up.
+/// The location of a provider, before its key is looked up.
 enum Server {
     Ollama(BaseUrl),
     OpenAi(BaseUrl),
@@ -83,7 +83,7 @@ enum Server {
     Scripted,
 }
 
-/// A provider, ready to be asked for its models.
+/// A provider that is ready for requests.
 pub(in crate::cli) enum Backend {
     Ollama(Connection),
     OpenAi(Connection),
@@ -125,19 +125,19 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The same, without a word on standard error.
+    /// Turns messages on stderr off.
     pub(super) fn quietly(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// The same for a resumed run that has made these calls.
+    /// Adds the calls that a resumed run has already made.
     pub(super) fn with_answered(mut self, answered: &'a [Exchange]) -> Self {
         self.answered = answered;
         self
     }
 
-    /// Lets files choose models of this provider.
+    /// Lets untrusted files choose models of this provider.
     pub(super) fn accept(&self, provider: &str) {
         let mut accepted = self.accepted.lock();
         accepted.insert(provider.to_owned());
@@ -148,12 +148,12 @@ impl<'a> Providers<'a> {
         accepted.contains(provider)
     }
 
-    /// Decides whether a model may be opened. Every model is asked for here: the user may name any. A file that may be
-    /// somebody else's names no file of this machine, sends the prompt to no provider that the user does not use, and
-    /// downloads nothing, unless the user allows the latter two.
+    /// Checks that a model may be opened; every model passes here. The user may name any model. Untrusted
+    /// files may not name local files, and need the user's permission to use another provider or to download
+    /// a model.
     ///
     /// # Errors
-    /// If it may not, or if its provider does not exist.
+    /// If the model may not be opened, or its provider does not exist.
     pub(super) fn permit(&self, name: &ModelName) -> Result<(), CliError> {
         let server = self.server(&name.provider)?;
         if self.config.serves_tasks() {
@@ -183,8 +183,8 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// Decides whether a task of another machine may use a model: no file of this machine, nothing that has to be
-    /// downloaded, and no provider that the owner has not set up or that is not on this machine.
+    /// Checks that a task from another machine may use a model: no local files, no downloads, and only
+    /// providers that are on this machine or set up by its owner.
     fn serve(&self, name: &ModelName, server: &Server) -> Result<(), CliError> {
         let provider = name.provider.as_str();
         let is_set = |variable: Option<&str>| {
@@ -210,7 +210,8 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The error of a model that Ollama does not have, with the provider that its name may begin with.
+    /// Converts the error for a model that Ollama does not have. Suggests the provider that its name may
+    /// start with.
     fn meant(&self, name: &ModelName, mut error: ModelError) -> CliError {
         if error.class == ErrorClass::NotFound
             && let Some(meant) = misspelt_provider(name.model.as_deref(), self.config)
@@ -220,7 +221,7 @@ impl<'a> Providers<'a> {
         error.into()
     }
 
-    /// Decides whether a model of an Ollama may be opened that runs on another host.
+    /// Checks that a model which Ollama runs on another host may be opened.
     fn permit_remote(&self, name: &ModelName, host: &str) -> Result<(), CliError> {
         if self.settings.offline == Some(true) {
             return Err(CliError::usage(format!(
@@ -241,31 +242,31 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The same, with other waits before failed calls are made again: the longest before the first, and of all.
+    /// Sets other retry delays: the first, and the longest.
     pub(super) fn with_waits(mut self, first: Option<Duration>, longest: Option<Duration>) -> Self {
         self.retries.base = first.unwrap_or(self.retries.base);
         self.retries.cap = longest.unwrap_or(self.retries.cap);
         self
     }
 
-    /// The same, over these connections.
+    /// Uses the connections of this client.
     pub(super) fn with_client(mut self, client: HttpClient) -> Self {
         self.client = client;
         self
     }
 
-    /// The same, with the address that the user gives for this provider.
+    /// Applies the user's address to this provider.
     pub(in crate::cli) fn with_given_address(mut self, provider: &str) -> Self {
         self.at_given_address = Some(provider.to_owned());
-        // The key for another address is another one.
+        // Another address needs another key.
         self.keys = Mutex::default();
         self
     }
 
-    /// Where Ollama runs, with its most recently used model, if it has one. One that is busy is waited for.
+    /// Finds a running Ollama and its most recently used model, if it has one. Waits for a busy server.
     ///
     /// # Errors
-    /// If it is there and does not answer: the prompt must not go elsewhere for that.
+    /// If the server is there but does not respond. The prompt must not go to another provider in that case.
     pub(super) async fn running_ollama(
         &self,
     ) -> Result<Option<(String, Option<ollama::Preferred>)>, CliError> {
@@ -298,8 +299,8 @@ impl<'a> Providers<'a> {
         })
     }
 
-    /// The same, with an address that the user lets a file set for this provider. No key goes there but the provider's
-    /// own, if it is on the same server.
+    /// Applies the address of a trusted file to this provider. The only key sent there is the provider's own,
+    /// and only if the address is on the same server.
     pub(super) fn with_address_of_file(self, provider: &str) -> Self {
         Self {
             address_of_file: true,
@@ -307,7 +308,7 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// Whether an address that a file sets is that of the provider anyway.
+    /// Whether an address in a file is the provider's own address.
     pub(super) fn is_at(&self, provider: &str, address: &str) -> Result<bool, CliError> {
         let unusable =
             |error: BaseUrlError| CliError::usage(format!("the address in the file: {error}"));
@@ -319,18 +320,18 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// Finds out early that a provider is not known.
+    /// Reports an unknown provider early.
     pub(super) fn check(&self, name: &ModelName) -> Result<(), CliError> {
         self.permit(name)?;
         self.backend(&name.provider).map(|_| ())
     }
 
-    /// Where the provider of this name is.
+    /// Locates the provider of this name.
     fn server(&self, name: &str) -> Result<Server, CliError> {
         self.server_at(name, self.given_address(name))
     }
 
-    /// The same, if this address is given for it.
+    /// Locates the provider of this name, with this address if one is given.
     fn server_at(&self, name: &str, given: Option<&str>) -> Result<Server, CliError> {
         let entry = self.config.provider(name);
         let preset = openai::preset(name);
@@ -366,7 +367,7 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The provider of this name.
+    /// Connects to the provider of this name.
     pub(in crate::cli) fn backend(&self, name: &str) -> Result<Backend, CliError> {
         let entry = self.config.provider(name);
         match self.server(name)? {
@@ -384,14 +385,14 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// What is known of a provider, if the connection is to its own server.
+    /// Returns the preset of a provider if the connection goes to its official address.
     fn official(&self, provider: &str, connection: &Connection) -> Option<&'static Preset> {
         openai::preset(provider)
             .filter(|_| self.given_address(provider).is_none())
             .filter(|preset| connection.base_url.to_string() == preset.base_url)
     }
 
-    /// Says which key is missing before the server refuses to talk without it.
+    /// Reports a missing key before the server rejects the call.
     pub(in crate::cli) fn check_key(
         &self,
         provider: &str,
@@ -404,8 +405,8 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// Opens a model that is asked later than the writer, and makes sure that it exists before anything is paid for:
-    /// servers that list their models are asked. (Ollama is asked about every model.)
+    /// Opens a model that is called later than the writer. Asks servers that list their models whether it
+    /// exists, before any paid call. (Ollama is asked for every model.)
     pub(super) async fn open_beside(
         &self,
         name: &ModelName,
@@ -497,7 +498,7 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// Opens a model of an Ollama server, and decides the window of the run by what the server says of it.
+    /// Opens a model of an Ollama server, and sets the run's context window from its metadata.
     async fn ollama(
         &self,
         name: &ModelName,
@@ -596,7 +597,7 @@ impl<'a> Providers<'a> {
         )
     }
 
-    /// The address that the user gives for this provider.
+    /// Returns the user's address if it applies to this provider.
     fn given_address(&self, provider: &str) -> Option<&str> {
         self.settings
             .base_url
@@ -604,7 +605,7 @@ impl<'a> Providers<'a> {
             .filter(|_| self.at_given_address.as_deref() == Some(provider))
     }
 
-    /// A connection with the key that belongs to its address, and no other.
+    /// Creates a connection with the key that belongs to its address, and no other key.
     fn connection(
         &self,
         name: &str,
@@ -637,7 +638,7 @@ impl<'a> Providers<'a> {
         connection.client = self.client.clone();
         connection.retries = self.retries;
         self.allowed(name, &connection)?;
-        // The headers of an entry are for its own address.
+        // An entry's headers belong to its own address.
         let headers = entry
             .filter(|_| self.given_address(name).is_none())
             .map(|entry| &entry.headers);
@@ -649,7 +650,7 @@ impl<'a> Providers<'a> {
         Ok(connection)
     }
 
-    /// Why a provider gets no key, and how it is given one.
+    /// Returns the hint on why a provider gets no key, and how to set one.
     fn without_key(
         &self,
         name: &str,
@@ -683,7 +684,7 @@ impl<'a> Providers<'a> {
         }
     }
 
-    /// The key for a provider's address. What is found is kept, also that there is none.
+    /// Looks up the key for a provider's address, once. A missing key is cached too.
     fn key(
         &self,
         name: &str,
@@ -706,13 +707,13 @@ impl<'a> Providers<'a> {
         Ok(found)
     }
 
-    /// Where the key of a provider that is connected to was found, in words; `None` if it has none.
+    /// Describes where the key of a connected provider was found; `None` if it has none.
     pub(super) fn key_origin(&self, name: &str) -> Option<String> {
         let keys = self.keys.lock();
         Some(keys.get(name)?.as_ref()?.origin.clone())
     }
 
-    /// Offline, only servers of this machine may be asked.
+    /// Rejects servers on other machines if `--offline` is set.
     fn allowed(&self, provider: &str, connection: &Connection) -> Result<(), CliError> {
         if self.settings.offline == Some(true) && !connection.base_url.is_loopback() {
             return Err(CliError::usage(format!(
@@ -725,17 +726,17 @@ impl<'a> Providers<'a> {
     }
 }
 
-/// The address of a server that is not this machine.
+/// Returns the address of a server on another machine.
 fn elsewhere(connection: &Connection) -> Option<String> {
     (!connection.base_url.is_loopback()).then(|| connection.base_url.to_string())
 }
 
-/// The address of `OpenAI`'s own variable, or of the older name that many tools still use.
+/// Returns the address in `OpenAI`'s variable, or in the older one that many tools still use.
 pub(super) fn openai_env_url() -> Option<String> {
     paths::env_text("OPENAI_BASE_URL").or_else(|| paths::env_text("OPENAI_API_BASE"))
 }
 
-/// The model of an Ollama server to use where none is named.
+/// Picks a model of an Ollama server if none is named.
 async fn installed_model(connection: &Connection) -> Result<ollama::Preferred, CliError> {
     let installed = ollama::list_installed(connection).await?;
     let preferred = ollama::preferred(connection, &installed).await;
@@ -748,7 +749,7 @@ async fn installed_model(connection: &Connection) -> Result<ollama::Preferred, C
     })
 }
 
-/// The model of a server that has just one, as local servers do.
+/// Returns the model of a server that has only one, as local servers often do.
 async fn only_model(connection: &Connection) -> Result<String, CliError> {
     let mut names: Vec<String> = openai::list_models(connection)
         .await?

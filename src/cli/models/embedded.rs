@@ -1,4 +1,4 @@
-//! The embedded model: its weights and how their fetching is shown.
+//! The embedded model: downloading its weights, with progress.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::cli::{paths, printer, terminal};
 use crate::types::ExitCode;
 use reflect_embedded::weights::{self, FetchEvent, FetchOptions, LocalModel, ModelSpec};
 
-/// Makes sure that the weights are here, and says where.
+/// Downloads the weights if needed, and returns their path.
 pub(in crate::cli) async fn fetch(
     spec: &ModelSpec,
     offline: bool,
@@ -33,12 +33,12 @@ pub(in crate::cli) async fn fetch(
     })
 }
 
-/// The embedded models that are here.
+/// Returns the downloaded embedded models.
 pub(in crate::cli) fn local() -> Result<Vec<LocalModel>, CliError> {
     Ok(weights::list_local(&paths::models()?))
 }
 
-/// What people see of a download.
+/// The progress display of a download.
 struct Shown {
     quiet: bool,
     bar: Option<ProgressBar>,

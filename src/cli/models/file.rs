@@ -1,4 +1,4 @@
-//! The models of a workflow: what its file wants, unless the user says otherwise for this call.
+//! The models of a workflow: those its file names, unless the user overrides them for this call.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::source::redact;
 use crate::types::Task;
 use crate::workflow::{ChosenModel, Failure, ModelChoice, ModelSource};
 
-/// Opens models for a workflow; each once.
+/// Opens models for a workflow, each once.
 pub(in crate::cli) struct FileModels {
     plan: Plan,
     window: RunWindow,
@@ -32,7 +32,8 @@ pub(in crate::cli) struct FileModels {
 }
 
 impl FileModels {
-    /// For the workflow in this file, whose text stands for the length of its prompts.
+    /// Creates the source for the workflow in this file. `text` stands in for its prompts when estimating the
+    /// context window.
     pub(in crate::cli) fn new(plan: Plan, file: &Path, text: &str, quiet: bool) -> Self {
         let window = RunWindow::of_run(&plan, &Task::new(text), None);
         Self {
@@ -44,20 +45,20 @@ impl FileModels {
         }
     }
 
-    /// Whether the user has said for this call which model is to be used.
+    /// Whether the user has chosen the model for this call.
     fn is_decided(&self) -> bool {
         ["model", "provider", "base_url"]
             .iter()
             .any(|key| self.is_said(key))
     }
 
-    /// Whether the user has said this for this call.
+    /// Whether the user has set this key for this call.
     fn is_said(&self, key: &str) -> bool {
         let origin = self.plan.resolved.origin(key);
         origin.is_some_and(Origin::is_of_session)
     }
 
-    /// What the user has said for this call of how tokens are chosen.
+    /// Returns the sampling settings that the user has set for this call.
     fn decided(&self) -> Sampling {
         let said = self.plan.settings().sampling();
         Sampling {
@@ -68,7 +69,7 @@ impl FileModels {
         }
     }
 
-    /// The user's settings with what the file says over them, as far as it may.
+    /// Returns the user's settings, overridden by the file where this call does not set them.
     fn settings(&self, choice: &ModelChoice) -> Settings {
         let mut settings = self.plan.settings().clone();
         if let Some(retries) = choice.retries.filter(|_| !self.is_said("retries")) {
@@ -80,8 +81,8 @@ impl FileModels {
         settings
     }
 
-    /// The address that the file sets for a provider, unless that is the provider's own. Only the user's configuration
-    /// lets a file do that.
+    /// Returns the address that the file sets for a provider, unless it is the provider's own. The user's
+    /// configuration must trust the file for that.
     fn address(
         &self,
         choice: &ModelChoice,
@@ -112,7 +113,7 @@ impl FileModels {
         )))
     }
 
-    /// The model that a choice means.
+    /// Resolves a choice to a model name, and whether the user's address applies to it.
     async fn name(
         &self,
         choice: &ModelChoice,
@@ -121,7 +122,7 @@ impl FileModels {
         let config = &self.plan.config;
         let by = NamedBy::file(&self.file, config);
         let wanted = match choice.model.as_deref() {
-            // As other tools write it: the provider, a slash, and its model.
+            // The notation of other tools: `PROVIDER/MODEL`.
             Some(text) => match text.split_once('/') {
                 Some((provider, model))
                     if is_known(provider, config) && !config.aliases().contains_key(text) =>
@@ -204,7 +205,7 @@ impl FileModels {
             providers = Providers::new(config, &trusted)
                 .with_waits(choice.first_wait, choice.longest_wait)
                 .with_address_of_file(&name.provider);
-            // Where the prompt goes is trusted; a file of this machine still is not.
+            // The address is trusted. A model file on this machine still is not.
             if let NamedBy::File { trusted, .. } = &mut name.by {
                 *trusted = true;
             }
@@ -245,7 +246,7 @@ impl FileModels {
 impl ModelSource for FileModels {
     async fn open(&self, choice: &ModelChoice) -> Result<ChosenModel, Failure> {
         let key = if self.is_decided() {
-            // Whatever model the file names, it is not the one that is opened.
+            // The user's choice overrides the model that the file names.
             let asked = ModelChoice {
                 provider: None,
                 model: None,
@@ -274,7 +275,7 @@ impl ModelSource for FileModels {
 }
 
 impl FileModels {
-    /// To be handed to a workflow.
+    /// Wraps it for a workflow.
     pub(in crate::cli) fn shared(self) -> Arc<dyn ModelSource> {
         Arc::new(self)
     }

@@ -1,4 +1,4 @@
-//! From settings to models: which one is meant, where it is, with which key.
+//! From settings to open models: which model, at which address, with which key.
 
 mod choose;
 mod connect;
@@ -33,7 +33,7 @@ pub(super) use self::preview::{ModelPreview, preview};
 pub(super) use self::roles::{Member, ModelRoles};
 pub(super) use self::window::likely_draft;
 
-/// The models of a run, and how they are asked.
+/// The models of a run, and their call settings.
 #[derive(Clone)]
 pub(super) struct Opened {
     pub(super) writer: Arc<dyn ChatModel>,
@@ -43,14 +43,14 @@ pub(super) struct Opened {
     pub(super) judge: JudgeModel,
     /// Whether drafts are evaluated by checks only, because the judge is a model that is known to be unable to judge.
     checks_only: bool,
-    /// Whether the writer is at the address that the user gives.
+    /// Whether the user's address applies to the writer.
     pub(super) at_given_address: bool,
-    /// Whether a server of the user's passes what the writer is asked on to another host.
+    /// Whether the user's own server forwards the writer's prompts to another host.
     pub(super) writer_in_cloud: bool,
 }
 
 impl Opened {
-    /// The same models, each behind something.
+    /// Wraps each model.
     pub(super) fn behind(
         self,
         mut behind: impl FnMut(Arc<dyn ChatModel>) -> Arc<dyn ChatModel>,
@@ -65,10 +65,10 @@ impl Opened {
 }
 
 impl Opened {
-    /// Begins the loop of a plan with these models and prices; verdicts are kept in `cache`.
+    /// Starts the loop of a plan with these models and prices. Verdicts are stored in `cache`.
     ///
     /// # Errors
-    /// If the user limits the cost, and a model has no price.
+    /// If the user limits the cost and a model has no price.
     pub(super) fn into_loop(
         self,
         plan: &Plan,
@@ -97,7 +97,7 @@ impl Opened {
             .prices(prices))
     }
 
-    /// The models that may be asked in a run, some of them more than once.
+    /// Returns the models that a run may call, possibly with duplicates.
     pub(super) fn asked<'a>(&'a self, plan: &Plan) -> impl Iterator<Item = &'a ModelId> {
         let judged = plan.judged && plan.criteria.need_judge();
         let judge = judged.then_some(&self.judge.model);
@@ -110,9 +110,9 @@ impl Opened {
     }
 }
 
-/// Chooses and opens the models of a run, and reports on standard error which they are and why. `given` is the text
-/// that the run begins with, and `answered` are the calls that a resumed run has made. Without evaluation the writer
-/// also fills the place of the judge, which is never called.
+/// Chooses and opens the models of a run, and reports them on stderr with the reason. `given` is the initial
+/// text, and `answered` are the calls that a resumed run has already made. Without evaluation, the writer
+/// also takes the place of the judge, which is never called.
 pub(super) async fn open(
     plan: &Plan,
     task: &Task,
@@ -124,7 +124,7 @@ pub(super) async fn open(
     open_by(providers, plan, task, given, quiet).await
 }
 
-/// As [`open`], with connections that other runs use as well.
+/// Like [`open`], with connections shared with other runs.
 pub(super) async fn open_on(
     client: HttpClient,
     plan: &Plan,
@@ -227,8 +227,8 @@ fn is_checks_only(plan: &Plan, judge: &name::ModelName, quiet: bool) -> bool {
     true
 }
 
-/// Chooses and opens the model that judges texts, and says on standard error which it is and why. `longest`
-/// is the longest of these texts.
+/// Chooses and opens the judge of texts, and reports it on stderr with the reason. `longest` is the longest
+/// text.
 /// `None` if that model cannot judge.
 pub(super) async fn open_judge(
     plan: &Plan,
@@ -262,8 +262,7 @@ pub(super) async fn open_judge(
     }))
 }
 
-/// Chooses and opens the model that writes, for a question beside any run, and says on standard error which it is and
-/// why.
+/// Chooses and opens the writer for a call outside of a run, and reports it on stderr with the reason.
 pub(super) async fn open_alone(
     plan: &Plan,
     quiet: bool,
@@ -283,8 +282,8 @@ pub(super) async fn open_alone(
     Ok((opened.model, sampling))
 }
 
-/// Opens the models that criteria name for themselves, and says on standard error which they are. A name
-/// without a provider is one of the same provider as `main`.
+/// Opens the models that criteria name, and reports them on stderr. A name without a provider uses the
+/// provider of `main`.
 async fn other_judges(
     plan: &Plan,
     providers: &Providers<'_>,
@@ -325,8 +324,8 @@ async fn other_judges(
     Ok(others)
 }
 
-/// A model as a judge. It should say the same of the same text: where the model runs with default settings of somebody's
-/// own, the likeliest token is asked for; cloud models often refuse to be told, and reasoning loops without chance.
+/// Configures a model as a judge. Its verdicts should be reproducible, so local models use temperature 0.
+/// Cloud models often reject that setting, and reasoning models loop without randomness.
 fn judge_model(opened: OpenModel, settings: &Settings) -> JudgeModel {
     let think = match settings.judge.think() {
         Think::Auto if opened.always_reasons => Think::Low,

@@ -6,17 +6,17 @@ use crate::config::Config;
 use crate::model::openai;
 use crate::source;
 
-/// A model as it is asked for: a provider and, unless that has a default, the provider's name of it.
+/// A resolved model: a provider and, unless it has a default, its name for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) struct ModelName {
     pub(in crate::cli) provider: String,
     pub(in crate::cli) model: Option<String>,
-    /// Who names it.
+    /// Who named it.
     pub(in crate::cli) by: NamedBy,
 }
 
 impl ModelName {
-    /// A model that nobody names: it was found.
+    /// Creates the name of a model that was found, not named.
     pub(super) fn found(provider: &str, model: Option<String>) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -25,7 +25,7 @@ impl ModelName {
         }
     }
 
-    /// Whether it is the same model, whoever names it.
+    /// Whether both are the same model, whoever named them.
     pub(super) fn is(&self, other: &Self) -> bool {
         (&self.provider, &self.model) == (&other.provider, &other.model)
     }
@@ -51,7 +51,7 @@ impl fmt::Display for ModelName {
     }
 }
 
-/// What somebody wrote for a model: with a provider, or without.
+/// A model as someone wrote it, with or without a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) provider: Option<String>,
@@ -60,8 +60,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Reads `PROVIDER:MODEL`, `MODEL`, or just `PROVIDER:`. A colon belongs to the model's own name, as
-    /// in `qwen3:8b`, unless what stands before it is a provider. What an alias stands for is the user's own word.
+    /// Parses `PROVIDER:MODEL`, `MODEL` or `PROVIDER:`. A colon is part of the model name, as in `qwen3:8b`,
+    /// unless a provider precedes it. The value of an alias counts as named by the user.
     pub(super) fn read(text: &str, by: NamedBy, config: &Config) -> Self {
         let (text, by) = match config.aliases().get(text) {
             Some(model) => (model.as_str(), NamedBy::User),
@@ -83,7 +83,7 @@ impl Written {
         }
     }
 
-    /// Reads a provider; `scripted:FILE` names its file, too.
+    /// Parses a provider; `scripted:FILE` also names its file.
     pub(super) fn provider(text: &str, by: NamedBy, config: &Config) -> Result<Self, CliError> {
         let text = text.trim();
         let (provider, model) = match text.split_once(':') {
@@ -101,7 +101,7 @@ impl Written {
     }
 }
 
-/// There is no such provider; one of those there are may be meant.
+/// Creates the error for an unknown provider, with a suggestion.
 pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
     let known = known(config);
     let near = source::similar(provider, known.iter().map(String::as_str));
@@ -115,8 +115,8 @@ pub(super) fn unknown(provider: &str, config: &Config) -> CliError {
     CliError::usage(format!("unknown provider `{provider}`")).hint(hint)
 }
 
-/// What is meant by a model's name that begins with the misspelt name of a provider, if it does. Ollama's models have
-/// names with a colon of their own, some of which are like its name.
+/// Corrects a model name that starts with a misspelt provider; `None` if it does not. Never suggests Ollama:
+/// its model names contain colons, and some resemble its name.
 pub(super) fn misspelt_provider(model: Option<&str>, config: &Config) -> Option<String> {
     let (provider, model) = model?.split_once(':')?;
     let known = known(config);
@@ -124,7 +124,7 @@ pub(super) fn misspelt_provider(model: Option<&str>, config: &Config) -> Option<
     (near != "ollama").then(|| format!("{near}:{model}"))
 }
 
-/// The names of all providers.
+/// Returns the names of all providers.
 pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
     let own = ["ollama", "embedded", "scripted"].map(str::to_owned);
     let presets = openai::PRESETS.iter().map(|preset| preset.name.to_owned());
@@ -134,7 +134,7 @@ pub(in crate::cli) fn known(config: &Config) -> Vec<String> {
     known
 }
 
-/// Whether there is a provider of this name.
+/// Whether a provider of this name exists.
 pub(super) fn is_known(provider: &str, config: &Config) -> bool {
     known(config).iter().any(|known| known == provider)
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colon_belongs_to_the_model_unless_a_provider_stands_before_it() {
+    fn a_colon_belongs_to_the_model_unless_a_provider_precedes_it() {
         let config = Config::default();
         for (text, provider, model) in [
             ("qwen3", None, Some("qwen3")),

@@ -5,22 +5,22 @@ use super::trust::NamedBy;
 use crate::cli::error::CliError;
 use crate::cli::settings::Plan;
 
-/// What can be said of a run's models without asking anybody.
+/// The models of a run, as far as they are known without network calls.
 pub(in crate::cli) struct ModelPreview {
-    /// The model that writes, with why; `None` if that is found out when the run starts.
+    /// The writer, with the reason; `None` if it is chosen when the run starts.
     pub(in crate::cli) writer: Option<(ModelName, String)>,
-    /// Whether it is at the address that the user gives.
+    /// Whether the user's address applies to it.
     #[cfg(feature = "restate")]
     pub(in crate::cli) at_given_address: bool,
-    /// The name of the model that writes, where its provider is found out when the run starts.
+    /// The writer's model name, if its provider is chosen when the run starts.
     pub(in crate::cli) wanted: Option<String>,
-    /// The model that judges, as it is written; `None` if it is the one that writes.
+    /// The judge, as written; `None` if it is the writer.
     pub(in crate::cli) judge: Option<String>,
-    /// The model that takes over where there is no progress, as it is written, if there is one.
+    /// The stronger model, as written, if there is one.
     pub(in crate::cli) stronger: Option<String>,
 }
 
-/// Says which models a run would use. Looks for no server, and for no key.
+/// Returns the models that a run would use, without contacting servers or looking up keys.
 pub(in crate::cli) fn preview(plan: &Plan) -> Result<ModelPreview, CliError> {
     let said = choose::said(plan)?;
     #[cfg(feature = "restate")]

@@ -1,4 +1,4 @@
-//! The models that a run would use, before any of them is asked.
+//! The models that a run would use, before any call.
 
 use std::sync::Arc;
 
@@ -13,25 +13,24 @@ use crate::types::Task;
 
 /// A model that a run would use.
 pub(in crate::cli) struct Member {
-    /// What it does: `writes and judges`.
+    /// Its role, e.g. `writer and judge`.
     pub(in crate::cli) role: &'static str,
-    /// Its provider, and its name there unless that is found out.
+    /// Its provider, and its model name if known.
     pub(in crate::cli) name: ModelName,
-    /// Why it was chosen, where that was not the user's word for this very role.
+    /// Why it was chosen, if the user did not choose it for this role.
     pub(in crate::cli) why: Option<String>,
 }
 
-/// The models that a run would use.
+/// The models that a run would use, with their providers.
 pub(in crate::cli) struct ModelRoles<'a> {
     providers: Providers<'a>,
     window: RunWindow,
-    /// The one that writes first.
+    /// The models; the writer comes first.
     pub(in crate::cli) members: Vec<Member>,
 }
 
 impl<'a> ModelRoles<'a> {
-    /// Chooses them as a run would. Asks nothing but whether an Ollama is running, where nobody says which
-    /// model is meant.
+    /// Chooses the models as a run would. Only checks for a running Ollama, and only if no model is set.
     pub(in crate::cli) async fn of(plan: &'a Plan) -> Result<Self, CliError> {
         let mut providers = Providers::new(&plan.config, plan.settings());
         let writer = choose::writer(plan, &providers).await?;
@@ -66,19 +65,19 @@ impl<'a> ModelRoles<'a> {
         })
     }
 
-    /// How a member's provider is reached.
+    /// Returns the backend of a member's provider.
     ///
     /// # Errors
-    /// If its address or key cannot be used.
+    /// If its address or key is unusable.
     pub(in crate::cli) fn backend(&self, member: &Member) -> Result<Backend, CliError> {
         self.providers.backend(&member.name.provider)
     }
 
-    /// Where the key of a member's provider was found; `None` if there is none. To be asked after
+    /// Returns where the key of a member's provider was found; `None` if there is none. Call it after
     /// [`Self::backend`].
     ///
     /// # Errors
-    /// If it needs one and there is none.
+    /// If a key is required and missing.
     pub(in crate::cli) fn key_origin(
         &self,
         member: &Member,
@@ -91,7 +90,7 @@ impl<'a> ModelRoles<'a> {
         Ok(self.providers.key_origin(&member.name.provider))
     }
 
-    /// Opens a member's model. Weights of an embedded model are fetched if they are not here.
+    /// Opens a member's model. Downloads the weights of an embedded model if needed.
     pub(in crate::cli) async fn open(
         &self,
         member: &Member,
@@ -103,7 +102,7 @@ impl<'a> ModelRoles<'a> {
         Ok(opened.model)
     }
 
-    /// The context window that Ollama is asked for, once it is decided.
+    /// Returns the context window to request from Ollama, once it is decided.
     pub(in crate::cli) fn num_ctx(&self) -> Option<u64> {
         self.window.num_ctx.get()
     }

@@ -1,4 +1,4 @@
-//! Who names a model, and why it may not be opened.
+//! Who names a model, and why it may be refused.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use crate::cli::exec::trust_entry;
 use crate::config::{Config, Origin};
 use crate::types;
 
-/// Who names a model. Whatever turns a name into a model needs this.
+/// Who names a model. Opening a model requires it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cli) enum NamedBy {
-    /// The user: a flag, a variable, their own configuration, the record of a run. Also a model that nobody names and
-    /// that was found.
+    /// The user: a flag, a variable, their own configuration or the record of a run. Also a model that was
+    /// found, not named.
     User,
-    /// A file that may be somebody else's.
+    /// A file that may be untrusted.
     File {
-        /// The file, and the line where it is known, as people write them.
+        /// The file, and the line if known, for messages.
         place: String,
         /// The file's full path, if it has one.
         file: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(in crate::cli) enum NamedBy {
 }
 
 impl NamedBy {
-    /// A setting that comes from there.
+    /// Returns who names the model in a setting of this origin.
     pub(super) fn setting(origin: Option<&Origin>, config: &Config) -> Self {
         match origin {
             Some(origin @ Origin::Project { path, .. }) => {
@@ -36,7 +36,7 @@ impl NamedBy {
         }
     }
 
-    /// A criterion that is written there.
+    /// Returns who names the model in a criterion of this origin.
     pub(super) fn criterion(origin: &types::Origin, config: &Config) -> Self {
         match &origin.file {
             Some(file) => {
@@ -51,7 +51,7 @@ impl NamedBy {
         }
     }
 
-    /// Something in a file.
+    /// Returns who names the model in a file.
     pub(super) fn file(file: &Path, config: &Config) -> Self {
         Self::place(file.display().to_string(), file, config)
     }
@@ -68,21 +68,21 @@ impl NamedBy {
     }
 }
 
-/// Why a model that a file names is not opened.
+/// Why a model that a file names is refused.
 pub(super) enum Refusal {
-    /// It is a file of this machine.
+    /// It is a file on this machine.
     LocalFile,
-    /// It is not here.
+    /// It is not downloaded.
     #[cfg(feature = "embedded")]
     Download,
-    /// The prompt would go to this address, which the user does not use.
+    /// The prompt would go to this address, which the user has not chosen.
     Elsewhere(String),
-    /// It is of a provider that this worker does not have.
+    /// This worker does not have its provider.
     NotSetUp,
 }
 
 impl Refusal {
-    /// The error for a model that this file names.
+    /// Creates the error for a model that this file names.
     pub(super) fn error(
         self,
         name: &ModelName,
@@ -122,7 +122,7 @@ impl Refusal {
     }
 }
 
-/// Why these weights are not opened for a file; `allowed` says whether it may have them downloaded.
+/// Returns why a file may not use these weights. `allowed`: the file may download them.
 #[cfg(feature = "embedded")]
 pub(super) fn weights(name: &ModelName, allowed: bool) -> Result<Option<Refusal>, CliError> {
     use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};

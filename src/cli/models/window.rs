@@ -11,33 +11,32 @@ use crate::model::{ModelInfo, Reasoning, Sampling, Think};
 use crate::prompt::Prompts;
 use crate::types::{CompareConfig, CompareTarget, Evaluator, LengthUnit, Strategy, Task};
 
-/// Tokens that a draft is taken to have if nothing says how long it is to be.
+/// The assumed draft length in tokens if nothing sets it.
 const DRAFT: u64 = 1024;
 
-/// The most tokens of a tool's result, which is cut to 4,000 characters, and of what is learned from it.
+/// The maximum tokens of a tool's result (cut to 4,000 characters) and of what is learned from it.
 const TOOL_RESULT: u64 = 2000;
 
-/// The context window that Ollama is asked for: one for the writer and the judge, since it loads the model
-/// again whenever it changes.
+/// The context window to request from Ollama. The writer and the judge share one, because Ollama reloads a
+/// model whenever the window changes.
 pub(super) struct RunWindow {
     pub(super) num_ctx: NumCtx,
-    /// Tokens that the longest call of the run may take.
+    /// The tokens of the longest call of the run.
     need: u64,
-    /// Tokens that the longest draft has that the criteria allow, if they say.
+    /// The tokens of the longest draft that the criteria allow, if they set a limit.
     longest_draft: Option<u64>,
-    /// Whether a model that can reason is left to.
+    /// Whether models may reason.
     may_reason: bool,
 }
 
-/// Tokens that a model may spend on reasoning in one call.
+/// Tokens reserved for reasoning in one call.
 const REASONING: u64 = 4096;
 
-/// The most tokens that the embedded model writes for one draft, unless the user says otherwise: it is
-/// slow, and what it writes beyond some lines is of no use.
+/// The limits for `max_tokens` of the embedded model. It is slow, and its longer texts are useless.
 const EMBEDDED_DRAFT: std::ops::RangeInclusive<u64> = 512..=1024;
 
 impl RunWindow {
-    /// For a run that writes drafts, of which the first may be `given`.
+    /// Sizes the window of a run that writes drafts. The first draft may be `given`.
     pub(super) fn of_run(plan: &Plan, task: &Task, given: Option<&str>) -> Self {
         let longest_draft = longest_draft(plan);
         let draft = plan
@@ -45,17 +44,17 @@ impl RunWindow {
             .max_tokens
             .map_or_else(|| longest_draft.unwrap_or(DRAFT).max(DRAFT), u64::from)
             .max(given.map_or(0, estimate_tokens));
-        // The longest calls: a revision (prompt, draft, feedback, new draft), a verdict (prompt, draft,
-        // instructions, verdict). Feedback and instructions are shorter than a verdict's cap. Edits that are
-        // asked for again stand in the conversation twice, and are half of a draft at the most, as a rule.
+        // The longest calls are a revision (prompt, draft, feedback, new draft) and a verdict (prompt, draft,
+        // instructions, verdict). Feedback and instructions are shorter than a verdict's limit. Retried edits
+        // are in the conversation twice, and are usually at most half as long as a draft.
         let drafts = match plan.settings().loop_settings.strategy() {
             Strategy::FullRewrite => 2,
             Strategy::TargetedEdit | Strategy::Incremental | Strategy::Hybrid => 3,
         };
-        // As many earlier drafts may be shown.
+        // The prompt may include this many earlier drafts.
         let loops = &plan.settings().loop_settings;
         let earlier = if loops.include_prior_versions() {
-            // Some three characters make a token.
+            // Assumes three characters per token.
             (PRIOR_DRAFTS as u64 * draft).min(PRIOR_CHARACTERS as u64 / 3)
         } else {
             0
@@ -63,7 +62,7 @@ impl RunWindow {
         Self::new(plan, task, drafts * draft + earlier, longest_draft)
     }
 
-    /// For a judge of texts that are not longer than this one.
+    /// Sizes the window of a judge for texts up to this length.
     pub(super) fn of_text(plan: &Plan, task: &Task, longest: &str) -> Self {
         Self::new(plan, task, estimate_tokens(longest), None)
     }
@@ -79,7 +78,7 @@ impl RunWindow {
             .map(|message| estimate_tokens(&message.content))
             .sum();
         let verdict = u64::from(evaluate::verdict_tokens(&plan.criteria));
-        // Evidence for the task, and for the version at hand.
+        // Evidence for the task and for the current version.
         let tokens = plan.settings().evidence_tokens.unwrap_or(DEFAULT_TOKENS);
         let evidence = if plan.evidence {
             2 * u64::from(tokens)
@@ -91,9 +90,9 @@ impl RunWindow {
         } else {
             0
         };
-        // The writer is shown what tools wrote, and what was learned from it.
+        // The writer sees tool results and what was learned from them.
         let tools = plan.tools as u64 * TOOL_RESULT;
-        // Anchors, questions and examples, which only the judge reads; some three characters make a token.
+        // Anchors, questions and examples, which only the judge sees. Assumes three characters per token.
         let instructions: usize = plan
             .criteria
             .criteria
@@ -103,7 +102,7 @@ impl RunWindow {
                 _ => None,
             })
             .sum();
-        // The longest text that a judge lays beside a draft; a version before is one of the drafts.
+        // The longest reference text that a judge compares with. An earlier version is one of the drafts.
         let reference = plan
             .criteria
             .criteria
@@ -132,8 +131,8 @@ impl RunWindow {
         }
     }
 
-    /// How tokens are chosen when the model of a provider writes. What the embedded one writes is limited, unless the
-    /// user limits it otherwise.
+    /// Returns the sampling settings of a writer. Limits the output of the embedded model unless the user
+    /// does.
     pub(super) fn writer_sampling(&self, settings: &Settings, provider: &str) -> Sampling {
         let mut sampling = settings.sampling();
         if provider == "embedded" && sampling.max_tokens.is_none() {
@@ -142,8 +141,7 @@ impl RunWindow {
         sampling
     }
 
-    /// The most tokens that the embedded model writes for one draft: half as much again as the criteria
-    /// allow.
+    /// Returns the output limit of the embedded model: 1.5 times what the criteria allow.
     fn embedded_draft(&self) -> u32 {
         let (least, most) = EMBEDDED_DRAFT.into_inner();
         let tokens = self
@@ -152,8 +150,8 @@ impl RunWindow {
         u32::try_from(tokens.clamp(least, most)).unwrap_or(u32::MAX)
     }
 
-    /// Decides the window, for this model. Ollama loads a model again for any other window, a smaller one too: so a
-    /// model that is loaded with a large enough window is used as it is.
+    /// Decides the window for this model. Ollama reloads a model for any other window, even a smaller one, so
+    /// a model loaded with a large enough window is used unchanged.
     pub(super) fn decide(&self, model: &ModelInfo) -> u64 {
         let reasons =
             self.may_reason && matches!(model.reasoning, Reasoning::Optional | Reasoning::Always);
@@ -168,14 +166,14 @@ impl RunWindow {
     }
 }
 
-/// About how many tokens a draft has: as many as the criteria or the user allow, or some half page.
+/// Estimates the tokens of a draft: as many as the criteria or the user allow, or about half a page.
 pub(in crate::cli) fn likely_draft(plan: &Plan) -> u64 {
     let most = plan.settings().max_tokens.map(u64::from);
     let likely = longest_draft(plan).unwrap_or(DRAFT / 2);
     likely.min(most.unwrap_or(u64::MAX))
 }
 
-/// How many tokens the longest draft has that the criteria allow; `None` if they do not say.
+/// Returns the tokens of the longest draft that the criteria allow; `None` if they set no limit.
 fn longest_draft(plan: &Plan) -> Option<u64> {
     plan.criteria
         .criteria
@@ -184,7 +182,7 @@ fn longest_draft(plan: &Plan) -> Option<u64> {
             Evaluator::Length(length) => {
                 let most = length.max.or(length.min.map(|min| min.saturating_mul(2)))?;
                 Some(match length.unit {
-                    // Two tokens a word: rather too many than too few.
+                    // Two tokens per word: better too many than too few.
                     LengthUnit::Words => most.saturating_mul(2),
                     LengthUnit::Characters => most / 3,
                     LengthUnit::Sentences => most.saturating_mul(50),
@@ -202,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_embedded_model_is_told_how_much_to_write() {
+    fn only_the_embedded_model_has_an_output_limit() {
         let most = |longest_draft, max_tokens, provider: &str| {
             let window = RunWindow {
                 num_ctx: NumCtx::default(),
@@ -223,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_model_is_used_as_it_is_where_it_can_be() {
+    fn a_loaded_window_is_kept_if_it_is_large_enough() {
         let of = |reasoning, need, context_window, loaded_window, set_window| {
             let window = RunWindow {
                 num_ctx: NumCtx::default(),
@@ -241,15 +239,15 @@ mod tests {
         };
         let decide = |need, context, loaded, set| of(Reasoning::Never, need, context, loaded, set);
         assert_eq!(decide(5000, Some(32_768), None, None), 6144);
-        // Loaded with enough, be it odd or much more than needed.
+        // Loaded with a large enough window, even if it is odd or much larger.
         assert_eq!(decide(5000, Some(32_768), Some(5001), None), 5001);
         assert_eq!(decide(5000, Some(32_768), Some(32_768), None), 32_768);
         assert_eq!(decide(5000, Some(32_768), Some(4096), None), 6144);
-        // As much as the model supports is enough.
+        // The model's maximum is enough.
         assert_eq!(decide(50_000, Some(8192), Some(8192), None), 8192);
         // Never less than the model's own parameters set.
         assert_eq!(decide(5000, Some(32_768), Some(4096), Some(16_384)), 16_384);
-        // Reasoning needs room of its own.
+        // Reasoning needs extra tokens.
         assert_eq!(
             of(Reasoning::Optional, 5000, Some(32_768), Some(6144), None),
             12_288

@@ -1,10 +1,10 @@
-//! A verdict that is still being written: the scores that have come in. For people to watch; what counts is read
-//! from the whole.
+//! The scores of a verdict while it arrives. Only for display; the final scores are parsed from the complete
+//! verdict.
 
-/// The most that is kept of a verdict.
+/// The maximum length of a verdict to keep, in bytes.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// The criteria that a verdict is about, and as much of it as there is.
+/// The criteria of a verdict, and its text so far.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     names: Vec<String>,
@@ -12,7 +12,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Of a verdict on these criteria.
+    /// Creates it for a verdict on these criteria.
     pub(super) fn on(names: Vec<String>) -> Self {
         Self {
             names,
@@ -20,20 +20,20 @@ impl Incoming {
         }
     }
 
-    /// Takes a piece in.
+    /// Adds a piece of the reply.
     pub(super) fn push(&mut self, piece: &str) {
         if self.text.len() < KEPT_BYTES {
             self.text.push_str(piece);
         }
     }
 
-    /// Another verdict begins.
+    /// Starts another verdict.
     pub(super) fn clear(&mut self) {
         self.text.clear();
     }
 
-    /// The criteria that have come up, in the order of the verdict, with the scores that the judge gives them, on
-    /// their own scales.
+    /// Returns the criteria that have appeared, in the order of the verdict, with the judge's scores on their
+    /// own scales.
     pub(super) fn scores(&self) -> Vec<(&str, Option<&str>)> {
         let mut found: Vec<(usize, &str)> = self
             .names
@@ -50,7 +50,7 @@ impl Incoming {
             .collect()
     }
 
-    /// Where the value of this key begins.
+    /// Finds the position after a key.
     fn after_key(&self, name: &str) -> Option<usize> {
         let key = serde_json::to_string(name).ok()?;
         self.text.match_indices(&key).find_map(|(place, _)| {
@@ -61,7 +61,7 @@ impl Incoming {
     }
 }
 
-/// The number behind the key `score`, once it is complete.
+/// Returns the number after the key `score`, once it is complete.
 fn score(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("\"score\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_come_in_one_by_one() {
+    fn scores_arrive_one_by_one() {
         for (until, expected) in [
             ("{\"scores\"", vec![]),
             ("as it reads", vec![("clear", None)]),
@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken(text in "(\"clear\"|\"short\"|\"score\"|:|[0-9]|[ {}é\n]|\\\\){0,40}") {
+        fn any_text_is_accepted(text in "(\"clear\"|\"short\"|\"score\"|:|[0-9]|[ {}é\n]|\\\\){0,40}") {
             prop_assert!(incoming(&text).scores().len() <= 2);
         }
     }

@@ -1,4 +1,4 @@
-//! The status line: what is being done, for how long, what has come in so far, and how fast.
+//! The status line: the current step, its duration, what has arrived so far, and how fast.
 
 use std::time::{Duration, Instant};
 
@@ -7,35 +7,35 @@ use super::tail::Tail;
 use crate::cli::{columns, printer};
 use crate::text::counted;
 
-/// After how long without a word it is said that a model may have to be loaded.
+/// After this time without a token, the status mentions that the model may be loading.
 const LOADING: Duration = Duration::from_secs(4);
 
-/// Shorter than this, nothing can be said of the speed.
+/// Below this duration, the speed is not measurable.
 const MEASURABLE: Duration = Duration::from_secs(1);
 
-/// The usual estimate: about four characters make a token.
+/// The usual estimate of about four characters per token.
 const CHARACTERS_PER_TOKEN: f64 = 4.0;
 
-/// Who is waited for in a step.
+/// What a step waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// A model that writes.
+    /// The writer.
     Writer,
-    /// A model that judges: its verdict is JSON, which says nothing to people while it comes in.
+    /// The judge. Its verdict is JSON, so the text is not shown.
     Judge,
     /// No model.
     Nobody,
 }
 
-/// What is being done.
+/// The current step.
 #[derive(Debug)]
 pub(super) struct Status {
     what: String,
     began: Instant,
     waiting: Waiting,
-    /// Whether a model has answered in this run.
+    /// Whether a model has replied in this run.
     answered: bool,
-    /// When the model began to answer, and how many characters have come since.
+    /// When the reply started, and its characters so far.
     answer: Option<(Instant, usize)>,
     reasoning: bool,
     tail: Tail,
@@ -43,14 +43,14 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// A step begins. `criteria` are those that a judge gives scores.
+    /// Starts a step. `criteria` are those that the judge scores.
     pub(super) fn new(
         what: String,
         waiting: Waiting,
         answered: bool,
         criteria: Vec<String>,
     ) -> Self {
-        // Names of files and criteria may hold anything.
+        // Names of files and criteria may contain control characters.
         let clean = |name: String| printer::without_controls(&name).into_owned();
         let criteria = criteria.into_iter().map(clean).collect();
         Self {
@@ -65,16 +65,16 @@ impl Status {
         }
     }
 
-    /// Adds to what is being done.
+    /// Appends to the description of the step.
     pub(super) fn add(&mut self, more: &str) {
         self.what.push_str(more);
     }
 
-    /// A piece of an answer came.
+    /// Adds a piece of a reply.
     pub(super) fn piece(&mut self, text: &str, reasoning: bool) {
         self.answered = true;
         if self.reasoning != reasoning {
-            // The preview shows the draft, and no end of the reasoning before it.
+            // The preview shows only the draft, not the end of the reasoning.
             self.tail = Tail::default();
         }
         self.reasoning = reasoning;
@@ -86,7 +86,7 @@ impl Status {
         }
     }
 
-    /// The answer is complete. A judge may be asked something else then.
+    /// Ends a reply. The judge may be called again.
     pub(super) fn call_ended(&mut self) {
         self.void();
         if self.waiting == Waiting::Writer {
@@ -94,14 +94,14 @@ impl Status {
         }
     }
 
-    /// What has come of the answer is void: it begins anew.
+    /// Discards the reply so far.
     pub(super) fn void(&mut self) {
         self.answer = None;
         self.tail = Tail::default();
         self.verdict.clear();
     }
 
-    /// It as rows of at most so many columns, at a moment: the parts of the line, and the end of what is written.
+    /// Renders the status line and the end of the text, in rows of at most `width` columns.
     pub(super) fn rows(&self, width: usize, now: Instant) -> (Vec<String>, Vec<&str>) {
         let mut parts = vec![self.what.clone(), whole_seconds(now - self.began)];
         let Some((first, characters)) = self.answer else {
@@ -111,7 +111,7 @@ impl Status {
                 Vec::new(),
             );
         };
-        // Words of JSON say nothing.
+        // A word count of JSON is meaningless.
         if self.waiting != Waiting::Judge || self.reasoning {
             let reasoning = if self.reasoning { "reasoning, " } else { "" };
             parts.push(format!("{reasoning}{}", counted(self.tail.words(), "word")));
@@ -142,7 +142,7 @@ impl Status {
         (columns::flow(parts.iter().map(String::as_str), width), tail)
     }
 
-    /// What is waited for, before anything has come.
+    /// Describes what the step waits for, before the first token.
     fn waits(&self, now: Instant) -> Option<String> {
         let whom = match self.waiting {
             Waiting::Writer => "waiting for the first token",
@@ -159,7 +159,7 @@ impl Status {
     }
 }
 
-/// A time in whole seconds, which do not flicker.
+/// Formats a time in whole seconds, to avoid flicker.
 fn whole_seconds(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
@@ -179,7 +179,7 @@ mod tests {
         Status::new(what, waiting, false, criteria)
     }
 
-    /// As it looks so many seconds after its beginning.
+    /// Renders the status this many seconds after its start.
     fn shown(status: &Status, width: usize, seconds: u64) -> String {
         let (line, tail) = status.rows(width, status.began + Duration::from_secs(seconds));
         for row in line.iter().map(String::as_str).chain(tail.iter().copied()) {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_for_is_said() {
+    fn the_status_names_what_it_waits_for() {
         let mut status = status(Waiting::Writer);
         assert_eq!(
             shown(&status, 78, 3),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_seen_while_it_comes() {
+    fn a_draft_is_shown_while_it_arrives() {
         let mut status = status(Waiting::Writer);
         status.piece("Hm.", true);
         assert_eq!(
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_criteria_come_in() {
+    fn criteria_are_shown_as_they_arrive() {
         let mut status = status(Waiting::Judge);
         assert!(shown(&status, 78, 1).ends_with("waiting for the judge…\n"));
         status.piece(

@@ -1,4 +1,4 @@
-//! The end of a text that is being written, however long the text gets.
+//! The last rows of a text of any length that is being written.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::cli::columns;
 /// How many rows of a draft are shown while it is written.
 const TAIL_ROWS: usize = 4;
 
-/// The most that is kept of a line: a draft may be one line of a megabyte.
+/// The maximum length of a line to keep, in characters: a draft may be one line of a megabyte.
 const KEPT_CHARS: usize = 600;
 
 /// The end of a text.
@@ -19,7 +19,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Takes a piece in.
+    /// Adds a piece of text.
     pub(super) fn push(&mut self, text: &str) {
         if self.lines.is_empty() {
             self.lines.push_back(String::new());
@@ -44,12 +44,12 @@ impl Tail {
         }
     }
 
-    /// How many words the whole text has.
+    /// Returns the word count of the whole text.
     pub(super) fn words(&self) -> usize {
         self.words
     }
 
-    /// The last rows, of at most so many columns.
+    /// Returns the last rows, of at most `width` columns.
     pub(super) fn rows(&self, width: usize) -> Vec<&str> {
         let lines = self.lines.iter();
         let mut rows: Vec<&str> = lines.flat_map(|line| columns::rows(line, width)).collect();
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_is_the_last_lines_in_rows() {
+    fn the_tail_contains_the_last_rows() {
         let mut tail = Tail::default();
         tail.push("one\ntwo\n\nthree is a longer li");
         tail.push("ne than fits");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_stays_small_and_takes_wide_characters() {
+    fn the_tail_stays_small_and_accepts_wide_characters() {
         let mut tail = Tail::default();
         for _ in 0..10_000 {
             tail.push("漢字 \u{1b}[31m");

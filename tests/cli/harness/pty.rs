@@ -1,4 +1,4 @@
-//! The program at a terminal of its own: what stands on the screen, and which keys are pressed.
+//! Runs the program at a pseudo terminal: what is on the screen, and which keys are pressed.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ use super::{Input, LIMIT, Ran, Test};
 /// Ctrl-C, as a keyboard sends it.
 pub(crate) const CTRL_C: &str = "\u{3}";
 
-/// What the program has written to its terminal.
+/// The output of the program to its terminal.
 struct Output {
     screen: vt100::Parser,
     bytes: Vec<u8>,
@@ -31,20 +31,19 @@ pub(crate) struct AtTerminal {
     pty: Arc<Pty>,
     output: Arc<Mutex<Output>>,
     reader: JoinHandle<()>,
-    /// What is written to standard output, if that is a pipe.
+    /// The output to stdout, if that is a pipe.
     stdout: Option<JoinHandle<String>>,
     started: Instant,
 }
 
 impl Test {
-    /// Starts the program at a terminal of so many rows and columns. Standard input is the terminal unless the test
-    /// gives another.
+    /// Starts the program at a terminal of this size. Stdin is the terminal unless the test sets another.
     #[track_caller]
     pub(crate) fn at_terminal(self, rows: u16, columns: u16) -> AtTerminal {
         self.start(rows, columns, false)
     }
 
-    /// The same with standard output in a pipe.
+    /// Like [`Self::at_terminal`], with stdout as a pipe.
     #[track_caller]
     pub(crate) fn at_terminal_piped(self, rows: u16, columns: u16) -> AtTerminal {
         self.start(rows, columns, true)
@@ -89,9 +88,9 @@ impl Test {
             let (pty, output) = (Arc::clone(&pty), Arc::clone(&output));
             thread::spawn(move || {
                 let mut buffer = [0; 4096];
-                // An error is the end: nobody has the terminal open any more.
+                // An error means that the terminal was closed.
                 while let Ok(count @ 1..) = (&*pty).read(&mut buffer) {
-                    let mut output = output.lock().expect("no panic while it is held");
+                    let mut output = output.lock().expect("the lock is not poisoned");
                     output.screen.process(&buffer[..count]);
                     output.bytes.extend_from_slice(&buffer[..count]);
                 }
@@ -115,10 +114,10 @@ fn size(number: u16) -> NonZeroU16 {
 
 impl AtTerminal {
     fn output(&self) -> MutexGuard<'_, Output> {
-        self.output.lock().expect("no panic while it is held")
+        self.output.lock().expect("the lock is not poisoned")
     }
 
-    /// What stands on the screen, without blanks at the ends of rows.
+    /// Returns the screen, without trailing spaces.
     pub(crate) fn screen(&self) -> String {
         let contents = self.output().screen.screen().contents();
         let rows: Vec<&str> = contents.lines().map(str::trim_end).collect();
@@ -135,18 +134,18 @@ impl AtTerminal {
         super::contains(&self.output().bytes, b"\x1b[1m")
     }
 
-    /// The screen, with all that differs from run to run replaced.
+    /// Returns the screen, with everything that differs between runs replaced.
     pub(crate) fn plain_screen(&self) -> String {
         self.test.world.plain(&self.screen())
     }
 
-    /// Waits until this stands on the screen.
+    /// Waits until this text is on the screen.
     #[track_caller]
     pub(crate) fn until(&self, text: &str) -> &Self {
         self.until_screen(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the screen is as it is wanted to be.
+    /// Waits until the screen meets a condition.
     #[track_caller]
     pub(crate) fn until_screen(&self, what: &str, wanted: impl Fn(&str) -> bool) -> &Self {
         let start = Instant::now();
@@ -157,19 +156,19 @@ impl AtTerminal {
             }
             assert!(
                 start.elapsed() < Duration::from_secs(20),
-                "{what:?} does not come\n--- screen\n{screen}"
+                "{what:?} did not appear\n--- screen\n{screen}"
             );
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Waits for a menu whose title has this in it, and has the program wait for a key.
+    /// Waits for a menu with this in its title, and until the program waits for a key.
     #[track_caller]
     pub(crate) fn until_menu(&self, title: &str) -> &Self {
         self.until_screen(title, |screen| {
             let rows: Vec<&str> = screen.lines().collect();
             let menu = rows.iter().rposition(|row| row.contains("[a]ccept"));
-            // Between the title and the keys stand the most severe issues.
+            // The most severe issues are between the title and the keys.
             let title_row = menu.and_then(|row| {
                 let mut above = rows[..row].iter();
                 above.rfind(|row| !row.trim_start().starts_with("- "))
@@ -184,7 +183,7 @@ impl AtTerminal {
         self
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub(crate) fn resize(&self, rows: u16, columns: u16) -> &Self {
         let mut output = self.output();
         self.pty.resize(Size::new(rows, columns)).expect("a size");
@@ -196,13 +195,13 @@ impl AtTerminal {
         self
     }
 
-    /// Sends a signal to the program alone, by its name without `SIG`.
+    /// Sends a signal only to the program, by its name without `SIG`.
     pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         let status = std::process::Command::new("sh")
             .args(["-c", &kill])
             .status();
-        assert!(status.expect("a shell").success(), "the program is gone");
+        assert!(status.expect("a shell").success(), "the program has exited");
     }
 
     fn wait(&mut self) -> ExitStatus {
@@ -219,15 +218,15 @@ impl AtTerminal {
         }
     }
 
-    /// Waits for the end and checks it: what was said at the terminal stands for standard error, without its control
-    /// sequences. The terminal must be as it was, with its cursor.
+    /// Waits for the end and checks it. The terminal's output without control sequences counts as stderr. The
+    /// terminal mode and the cursor must be restored.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Ran {
         let status = self.wait();
         let took = self.started.elapsed();
         let modes = tcgetattr(&*self.pty).expect("a terminal").local_modes;
         self.reader.join().expect("the terminal can be read");
-        let output = self.output.lock().expect("no panic while it is held");
+        let output = self.output.lock().expect("the lock is not poisoned");
         let said = String::from_utf8_lossy(&output.bytes).into_owned();
         drop(output);
         let cursor = said.rfind("\u{1b}[?25h") >= said.rfind("\u{1b}[?25l");

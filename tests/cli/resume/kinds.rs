@@ -1,11 +1,11 @@
-//! Runs with more to them: tools, templates of the user's own, prices.
+//! Resuming runs with tools, custom templates or prices.
 
 use std::fs;
 
 use super::*;
 
 #[test]
-fn what_a_tool_said_is_what_it_said_then() {
+fn tool_results_come_from_the_log() {
     let server = stuck_at(3);
     let running = draft(&server)
         .file("note.txt", "It rains.")
@@ -33,7 +33,7 @@ fn what_a_tool_said_is_what_it_said_then() {
 }
 
 #[test]
-fn templates_that_are_others_now_are_refused() {
+fn changed_templates_are_rejected() {
     const TEMPLATE: &str = "In one line.\n{{ task }}";
     let server = stuck_at(3);
     let running = draft(&server)
@@ -58,10 +58,10 @@ fn templates_that_are_others_now_are_refused() {
 }
 
 #[test]
-fn a_run_that_became_too_dear_goes_on_with_more() {
+fn a_run_stopped_by_its_cost_is_resumed_with_a_higher_limit() {
     let prices = "[prices.'openai:test']\ninput = 2\noutput = 8\n";
     let server = quick();
-    // Each call is 100 tokens in and 20 out: 0.00036.
+    // Each call uses 100 input and 20 output tokens: 0.00036.
     let stopped = draft(&server)
         .file("../home/.config/reflect/config.toml", prices)
         .args(["--max-cost", "0.0006"])

@@ -1,4 +1,4 @@
-//! Just enough of HTTP/1.1: requests with a length, answers in chunks, connections that stay open.
+//! A minimal HTTP/1.1 server: requests with a length, chunked responses, keep-alive connections.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,21 +9,21 @@ use serde_json::Value;
 use super::Purpose;
 use super::reply::{Protocol, Response, Step};
 
-/// A request that the server got.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub method: String,
-    /// Without the query.
+    /// The path without the query.
     pub path: String,
     pub query: Option<String>,
-    /// Names in lower case.
+    /// Header names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Null if it was no JSON.
+    /// Null if the body is not JSON.
     pub body: Value,
 }
 
 impl Recorded {
-    /// A header's value.
+    /// Returns a header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -31,12 +31,12 @@ impl Recorded {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Whether it asks for a chat.
+    /// Whether it is a chat request.
     pub fn is_chat(&self) -> bool {
         self.path.ends_with("/api/chat") || self.path.ends_with("/chat/completions")
     }
 
-    /// Whose protocol it speaks.
+    /// Returns the protocol of its path.
     pub fn protocol(&self) -> Protocol {
         if self.path.ends_with("/api/chat") {
             Protocol::Ollama
@@ -45,7 +45,7 @@ impl Recorded {
         }
     }
 
-    /// What the call is for: one with a schema judges.
+    /// Returns the purpose of the call: one with a schema judges.
     pub fn purpose(&self) -> Purpose {
         if self.body.get("format").is_some() || self.body.get("response_format").is_some() {
             Purpose::Judge
@@ -54,7 +54,7 @@ impl Recorded {
         }
     }
 
-    /// All messages, one after the other.
+    /// Returns the text of all messages, one after the other.
     pub fn prompt(&self) -> String {
         let messages = self.body["messages"].as_array();
         let contents = messages.into_iter().flatten();
@@ -76,10 +76,10 @@ impl Connection {
         }
     }
 
-    /// The next request; `None` if the client is gone.
+    /// Reads the next request; `None` if the client has closed the connection.
     pub(super) fn read(&mut self) -> Option<Recorded> {
         if !self.reader.fill_buf().ok()?.first()?.is_ascii_uppercase() {
-            // Whoever speaks TLS here gets what other servers answer, too.
+            // A TLS client gets the same response as from other servers.
             let refusal = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
             let _ = self.reader.get_mut().write_all(refusal);
             return None;
@@ -117,7 +117,7 @@ impl Connection {
         })
     }
 
-    /// Writes an answer; says whether the connection can be used again.
+    /// Writes a response. Returns whether the connection can be reused.
     pub(super) fn write(&mut self, response: &Response) -> bool {
         let stream = self.reader.get_mut();
         let mut head = format!("HTTP/1.1 {} Test\r\n", response.status);
@@ -125,7 +125,7 @@ impl Connection {
             head = head + name + ": " + value + "\r\n";
         }
         head.push_str("Transfer-Encoding: chunked\r\n\r\n");
-        // What follows without a wait goes out in one write.
+        // Data without a wait in between is sent in one write.
         let mut pending = if response.headless {
             Vec::new()
         } else {

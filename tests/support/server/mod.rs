@@ -10,7 +10,7 @@
 //! assert_eq!(server.calls(), 4);
 //! ```
 //!
-//! A call is a request for a chat; questions about models are answered by themselves and only recorded.
+//! A call is a chat request. Requests about models are answered automatically and only recorded.
 
 mod http;
 mod reply;
@@ -28,7 +28,7 @@ pub use self::http::Recorded;
 use self::reply::Response;
 pub use self::reply::{Chunks, Fault, Protocol, Reply};
 
-/// What a call is for, as the server guesses it: a call with a schema judges.
+/// The purpose of a call, as the server guesses it: a call with a schema judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     Write,
@@ -37,7 +37,7 @@ pub enum Purpose {
 
 type Handler = Arc<dyn Fn(&Recorded) -> Planned + Send + Sync>;
 
-/// What a call gets: an answer or a failure.
+/// The planned response to a call: a reply or a failure.
 pub enum Planned {
     Reply(Box<Reply>),
     Fault(Box<Fault>),
@@ -64,7 +64,7 @@ impl Planned {
     }
 }
 
-/// The server. It stops when it is dropped.
+/// A scripted server. It stops when it is dropped.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -88,12 +88,12 @@ struct State {
     /// How many requests on new connections are closed unread.
     resets: usize,
     models: Vec<(String, u64)>,
-    /// What an Ollama lists, word for word, in place of `models`.
+    /// The recorded model list of an Ollama server, which replaces `models`.
     tags: Option<Value>,
 }
 
 impl Shared {
-    /// Whether a request is not even looked at.
+    /// Whether to close the connection without reading the request.
     fn closes_unread(&self, kept: bool) -> bool {
         let mut state = self.state();
         if kept {
@@ -110,8 +110,7 @@ impl Shared {
 }
 
 impl Server {
-    /// Starts on a free port of the loopback interface. It has one model, `test`, with a window of
-    /// 8192.
+    /// Starts on a free port of the loopback interface, with one model, `test`, with a window of 8192.
     pub fn start() -> Self {
         Self::start_on(Ipv4Addr::LOCALHOST)
     }
@@ -142,46 +141,45 @@ impl Server {
         Self { address, shared }
     }
 
-    /// `http://127.0.0.1:PORT`, what `OLLAMA_HOST` takes.
+    /// Returns `http://127.0.0.1:PORT`, for `OLLAMA_HOST`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// `http://127.0.0.1:PORT/v1`, what `OPENAI_BASE_URL` takes.
+    /// Returns `http://127.0.0.1:PORT/v1`, for `OPENAI_BASE_URL`.
     pub fn openai_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The next call that nothing was planned for gets this.
+    /// Plans a reply for the next call without one.
     pub fn reply(&self, reply: Reply) -> &Self {
         self.state().queue.push_back(reply.into());
         self
     }
 
-    /// The next call gets this text.
+    /// Plans this text for the next call.
     pub fn reply_text(&self, text: &str) -> &Self {
         self.reply(Reply::text(text))
     }
 
-    /// The next call gets this value as JSON text.
+    /// Plans this value as JSON text for the next call.
     pub fn reply_verdict(&self, verdict: &Value) -> &Self {
         self.reply(Reply::text(&verdict.to_string()))
     }
 
-    /// The next call fails.
+    /// Plans a failure of the next call.
     pub fn fault(&self, fault: Fault) -> &Self {
         self.state().queue.push_back(fault.into());
         self
     }
 
-    /// Call number `call` (from 1) fails, whatever is planned for it; the plan moves to the call after
-    /// it.
+    /// Makes call number `call` (from 1) fail. Its planned response moves to the next call.
     pub fn fault_at(&self, call: usize, fault: Fault) -> &Self {
         self.state().faults.insert(call, fault);
         self
     }
 
-    /// Answers the calls of a purpose that nothing else was planned for, with a reply or a fault.
+    /// Responds to all other calls of a purpose with a reply or a fault.
     pub fn on<R: Into<Planned>>(
         &self,
         purpose: Purpose,
@@ -192,15 +190,15 @@ impl Server {
         self
     }
 
-    /// From now on a kept connection is closed as soon as the next request on it arrives, unread. (llama.cpp's
-    /// server closes each connection after an answer without saying so; whether the client meets that depends
-    /// on the moment. Here it always does.)
+    /// From now on, closes each kept connection when the next request arrives on it, without reading it.
+    /// (llama.cpp's server closes each connection after a response without announcing it. Whether a client is
+    /// affected depends on timing; here it always is.)
     pub fn close_kept_connections(&self) -> &Self {
         self.state().closing = true;
         self
     }
 
-    /// The models that the server has, with their windows.
+    /// Sets the models of the server, with their windows.
     pub fn models(&self, models: &[(&str, u64)]) -> &Self {
         self.state().models = models
             .iter()
@@ -209,36 +207,36 @@ impl Server {
         self
     }
 
-    /// What `/api/tags` answers, as a server was recorded; `/api/show` knows these models. `/api/ps` answers with the
-    /// models under `loaded`.
+    /// Sets a recorded response to `/api/tags`. `/api/show` knows its models, and `/api/ps` lists those under
+    /// `loaded`.
     pub fn tags(&self, recorded: &str) -> &Self {
         self.state().tags = serde_json::from_str(recorded).ok();
         self
     }
 
-    /// Every request so far, questions about models included.
+    /// Returns all requests so far, including those about models.
     pub fn requests(&self) -> Vec<Recorded> {
         self.state().requests.clone()
     }
 
-    /// Every request for a chat so far.
+    /// Returns all chat requests so far.
     pub fn chats(&self) -> Vec<Recorded> {
         let mut requests = self.requests();
         requests.retain(Recorded::is_chat);
         requests
     }
 
-    /// How many chats were asked for.
+    /// Returns the number of chat requests so far.
     pub fn calls(&self) -> usize {
         self.state().calls
     }
 
-    /// The time from having read a request for a chat to having written its answer, of all of them.
+    /// Returns the total time from reading a chat request to having written its response.
     pub fn busy(&self) -> Duration {
         self.state().busy
     }
 
-    /// How many connections were made.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.state().connections
     }
@@ -251,7 +249,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections.
+        // Wakes the thread that accepts connections.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -271,8 +269,8 @@ fn serve(stream: TcpStream, shared: &Shared) {
             shared.state().busy += begun.elapsed();
         }
         if !written {
-            // A call that goes without an answer does so twice: the client asks again at once, on a new
-            // connection, where a kept one dies.
+            // A call without a response is closed twice: if a kept connection is closed, the client retries
+            // immediately on a new one.
             shared.state().resets += usize::from(kept && response.is_reset());
             return;
         }
@@ -302,7 +300,7 @@ fn answer(request: &Recorded, shared: &Shared) -> Response {
         return planned.response(protocol, streams);
     }
     let handler = state.handlers.get(&request.purpose()).cloned();
-    // A handler may take its time, or look at the server.
+    // A handler may take a long time, or use the server.
     drop(state);
     match handler {
         Some(handler) => handler(request).response(protocol, streams),
@@ -313,7 +311,7 @@ fn answer(request: &Recorded, shared: &Shared) -> Response {
     }
 }
 
-/// What is answered about the models of a recorded list; `None` to anything else.
+/// Returns the response about models from a recorded list; `None` for other requests.
 fn recorded(request: &Recorded, tags: &Value) -> Option<Response> {
     match request.path.as_str() {
         "/api/tags" => Some(Response::json(200, tags)),

@@ -1,32 +1,32 @@
-//! What the server answers, in the words of either protocol.
+//! Responses of the server, in either protocol.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Whose protocol a call speaks.
+/// The protocol of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     Ollama,
     OpenAi,
 }
 
-/// How the bytes of an answer are cut into HTTP chunks.
+/// How the bytes of a response are cut into HTTP chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunks {
-    /// One for each frame.
+    /// One per frame.
     Frames,
-    /// So many bytes each, whatever they cut through.
+    /// This many bytes each, cutting through anything.
     Bytes(usize),
-    /// All in one.
+    /// A single chunk.
     One,
 }
 
-/// A good answer.
+/// A successful reply.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a way of its own to frame an answer"
+    reason = "each is an independent option of the framing"
 )]
 pub struct Reply {
     pieces: Vec<String>,
@@ -46,12 +46,12 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Answers with a text, in one piece.
+    /// Creates a reply with a text, in one piece.
     pub fn text(text: &str) -> Self {
         Self::pieces(&[text])
     }
 
-    /// Answers with a text in pieces.
+    /// Creates a reply with a text in pieces.
     pub fn pieces(pieces: &[&str]) -> Self {
         Self {
             pieces: pieces.iter().map(|piece| (*piece).to_owned()).collect(),
@@ -71,17 +71,17 @@ impl Reply {
         }
     }
 
-    /// Nothing is written, and that is said to be all.
+    /// Creates an empty reply.
     pub fn empty() -> Self {
         Self::pieces(&[])
     }
 
-    /// The text is cut by the token limit.
+    /// Creates a reply cut by the token limit.
     pub fn cut_by_length(text: &str) -> Self {
         Self::text(text).finish("length")
     }
 
-    /// The model refuses.
+    /// Creates a refusal.
     pub fn refusal(words: &str) -> Self {
         Self {
             refusal: Some(words.to_owned()),
@@ -90,36 +90,36 @@ impl Reply {
         .finish("content_filter")
     }
 
-    /// The model reasons and answers nothing.
+    /// Creates a reply that contains only reasoning.
     pub fn reasoning_only(text: &str) -> Self {
         Self::pieces(&[]).reasoning(text)
     }
 
-    /// With reasoning, in a field of its own.
+    /// Adds reasoning, in a separate field.
     pub fn reasoning(mut self, text: &str) -> Self {
         self.reasoning.push(text.to_owned());
         self
     }
 
-    /// With the reason why it ends; an empty one leaves it out.
+    /// Sets the finish reason; an empty one omits it.
     pub fn finish(mut self, reason: &str) -> Self {
         reason.clone_into(&mut self.finish);
         self
     }
 
-    /// With token counts: prompt, completion, cached. 100, 20 and none without this.
+    /// Sets token counts: prompt, completion, cached. The default is 100, 20 and none.
     pub fn usage(mut self, prompt: u64, completion: u64, cached: Option<u64>) -> Self {
         self.usage = Some((prompt, completion, cached));
         self
     }
 
-    /// Without token counts.
+    /// Removes token counts.
     pub fn no_usage(mut self) -> Self {
         self.usage = None;
         self
     }
 
-    /// With log-probabilities: a list of `{token, logprob, top_logprobs}`, sent with the first piece.
+    /// Adds log-probabilities: a list of `{token, logprob, top_logprobs}`, sent with the first piece.
     pub fn logprobs(mut self, tokens: Value) -> Self {
         self.logprobs = Some(tokens);
         self
@@ -143,31 +143,32 @@ impl Reply {
         self
     }
 
-    /// With `\r\n` as line end.
+    /// Uses `\r
+    /// ` as the line end.
     pub fn crlf(mut self) -> Self {
         self.line_end = "\r\n";
         self
     }
 
-    /// With comments, and other fields than `data`, between the events.
+    /// Adds comments, and fields other than `data`, between the events.
     pub fn comments(mut self) -> Self {
         self.comments = true;
         self
     }
 
-    /// With events that are not separated from each other.
+    /// Removes the separators between events.
     pub fn glued(mut self) -> Self {
         self.glued = true;
         self
     }
 
-    /// Without `[DONE]`.
+    /// Omits `[DONE]`.
     pub fn no_done_marker(mut self) -> Self {
         self.done_marker = false;
         self
     }
 
-    /// Without the last line end.
+    /// Omits the last line end.
     pub fn no_final_newline(mut self) -> Self {
         self.final_newline = false;
         self
@@ -201,7 +202,7 @@ impl Reply {
         }
     }
 
-    /// The frames, each with its line end.
+    /// Returns the frames, each with its line end.
     fn frames(&self, protocol: Protocol) -> Vec<String> {
         let mut frames = Vec::new();
         let values = match protocol {
@@ -278,7 +279,7 @@ impl Reply {
         Some(usage)
     }
 
-    /// The answer of a server that does not stream.
+    /// Returns the response without streaming.
     fn whole(&self) -> Value {
         let mut message = json!({"role": "assistant", "content": self.pieces.concat()});
         if !self.reasoning.is_empty() {
@@ -336,27 +337,27 @@ pub enum Fault {
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// The connection is closed without an answer. If it was a kept one, so is the new one on which the
-    /// client asks again.
+    /// The connection is closed without a response. If it was a kept one, so is the new connection on which
+    /// the client retries.
     Reset,
-    /// The connection is closed in the middle of this answer.
+    /// The connection is closed in the middle of this reply.
     Cut(Reply),
-    /// The answer ends after these pieces, without a terminal event.
+    /// The reply ends after these pieces, without a terminal event.
     Unfinished(Vec<String>),
-    /// An error status with the beginning of a body, the rest of which does not come for this long.
+    /// An error status with the beginning of a body; the rest is delayed by this time.
     HangingError(u16, Duration),
-    /// Nothing comes for this long.
+    /// Nothing is sent for this time.
     SlowFirst(Duration),
-    /// After these pieces nothing comes for this long.
+    /// After these pieces, nothing is sent for this time.
     Idle(Vec<String>, Duration),
-    /// An error among the events, after these pieces.
+    /// An error event after these pieces.
     ErrorInside(Vec<String>, Value),
-    /// These bytes, as they are, in an answer with status 200.
+    /// These raw bytes in a response with status 200.
     Raw(Vec<u8>),
 }
 
 impl Fault {
-    /// An error status with a plain message in the protocol's usual shape.
+    /// Creates an error status with a plain message in the protocol's usual form.
     pub fn status(status: u16) -> Self {
         Self::error(
             status,
@@ -364,7 +365,7 @@ impl Fault {
         )
     }
 
-    /// An error status with a JSON body.
+    /// Creates an error status with a JSON body.
     pub fn error(status: u16, body: &Value) -> Self {
         Self::Status {
             status,
@@ -373,7 +374,7 @@ impl Fault {
         }
     }
 
-    /// 429, with the time to wait as a header.
+    /// Creates a 429 with the time to wait in a header.
     pub fn rate_limit(header: &str, value: &str) -> Self {
         Self::Status {
             status: 429,
@@ -473,12 +474,12 @@ fn content_type(protocol: Protocol) -> &'static str {
     }
 }
 
-/// An answer, step by step.
+/// A response, step by step.
 pub(super) struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
     pub(super) steps: Vec<Step>,
-    /// Not even the head is written.
+    /// Whether to omit even the status line and headers.
     pub(super) headless: bool,
 }
 
@@ -489,7 +490,7 @@ pub(super) enum Step {
 }
 
 impl Response {
-    /// Whether it is none at all.
+    /// Whether the connection is closed without a response.
     pub(super) fn is_reset(&self) -> bool {
         self.headless && matches!(self.steps.as_slice(), [Step::Close])
     }

@@ -1,4 +1,4 @@
-//! The check of a whole file before anything is paid for.
+//! Checks a whole input before any paid call.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -6,25 +6,25 @@ use std::io::{self, Read};
 use super::tasks::Tasks;
 use crate::types::Task;
 
-/// The most names of criteria that are gathered, and bad lines that are told.
+/// The maximum number of criteria names and bad lines to report.
 const MOST: usize = 100;
 
-/// What is in the input.
+/// A summary of the input.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// Lines that are to be done, bad ones included.
+    /// The number of lines to process, including bad ones.
     pub entries: u64,
-    /// Lines that are no tasks.
+    /// The number of lines that are not valid tasks.
     pub bad: u64,
-    /// The first of these, with what is wrong.
+    /// The first bad lines, each with its problem.
     pub first_bad: Vec<(u64, String)>,
-    /// The criteria that lines name; the first hundred.
+    /// The criteria that lines name; at most the first hundred.
     pub criteria: BTreeSet<String>,
     /// The longest task.
     pub longest: Option<Task>,
 }
 
-/// Reads all entries, and keeps none.
+/// Reads all entries without keeping them.
 ///
 /// # Errors
 /// If the input cannot be read.

@@ -4,14 +4,14 @@ use super::tally::{Tally, worse};
 use crate::model::ModelError;
 use crate::types::ExitCode;
 
-/// What ends a batch before its tasks are done.
+/// Limits that end a batch before all tasks are done.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// No further task is begun once all together have used so many tokens.
+    /// Start no further task once all tasks together have used this many tokens.
     pub tokens: Option<u64>,
-    /// No further task is begun once all together have cost so much.
+    /// Start no further task once all tasks together have cost this much.
     pub cost: Option<f64>,
-    /// After this time everything ends; what is under way is not finished.
+    /// Cancel everything after this time, including tasks in progress.
     pub time: Option<Duration>,
 }
 
@@ -20,17 +20,17 @@ pub struct Limits {
 pub enum Stop {
     /// A signal.
     Interrupted,
-    /// A task failed, and that was to be the end.
+    /// A task failed, and `fail_fast` is set.
     Failed,
-    /// The limit on tokens.
+    /// The token limit.
     Tokens,
-    /// The limit on cost.
+    /// The cost limit.
     Cost,
-    /// The limit on time.
+    /// The time limit.
     Time,
-    /// A failure that every other task would meet as well.
+    /// A failure that would affect every other task as well.
     Provider(Box<ModelError>),
-    /// Nobody reads the rows any more.
+    /// The reader of the rows is gone.
     NoReader,
     /// The input cannot be read.
     Input(String),
@@ -39,7 +39,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The exit code that it stands for; that of the rows counts, too.
+    /// Returns its exit code. The rows have exit codes too.
     fn exit_code(&self) -> ExitCode {
         match self {
             Self::Interrupted => ExitCode::Interrupted,
@@ -54,15 +54,15 @@ impl Stop {
 /// How a batch ended.
 #[derive(Debug)]
 pub struct Ending {
-    /// Why it stopped early, if it did.
+    /// Why the batch stopped early, if it did.
     pub stop: Option<Stop>,
-    /// What became of the tasks.
+    /// The results of the tasks.
     pub tally: Tally,
 }
 
 impl Ending {
-    /// The exit code: that of the worst row, or of what stopped the batch, if that is worse. From the worst to the
-    /// best: 130, 1, 4, 2, 6, 5, 3, 0. A reader who goes away has seen enough.
+    /// Returns the exit code: the worst of the rows and of the reason to stop. From worst to best: 130, 1, 4,
+    /// 2, 6, 5, 3, 0. A reader that stops reading counts as success.
     pub fn exit_code(&self) -> ExitCode {
         match &self.stop {
             Some(Stop::NoReader) => ExitCode::Success,

@@ -5,7 +5,7 @@ use reqwest::Url;
 
 use crate::model::BaseUrl;
 
-/// The port of a server's ingress, unless its address names another.
+/// The default port of a server's ingress.
 const INGRESS: u16 = 8080;
 
 /// The usual port of a server's admin API.
@@ -16,12 +16,12 @@ const ADMIN: u16 = 9070;
 pub struct EngineAddress(Url);
 
 impl EngineAddress {
-    /// The URL of its ingress, which takes requests.
+    /// Returns the URL of its ingress, which accepts requests.
     pub fn ingress(&self) -> String {
         self.url(self.0.port_or_known_default().unwrap_or(INGRESS))
     }
 
-    /// The URL of its admin API at the usual port.
+    /// Returns the URL of its admin API at the usual port.
     pub fn admin(&self) -> String {
         self.url(ADMIN)
     }
@@ -35,7 +35,8 @@ impl EngineAddress {
         )
     }
 
-    /// The name, which separates the tasks of this batch from the same tasks of another. Empty if none is given.
+    /// Returns the batch name, which separates its tasks from the same tasks of another batch. Empty if none
+    /// is given.
     pub fn name(&self) -> &str {
         self.0.path().trim_start_matches('/')
     }
@@ -59,14 +60,14 @@ impl FromStr for EngineAddress {
         const WRONG: &str = "it must be restate://HOST[:PORT][/NAME] or https://HOST[:PORT][/NAME], \
             for example restate://localhost";
         let mut url: Url = text.trim_end_matches('/').parse().map_err(|_| WRONG)?;
-        // Parsing drops control characters at the end, which may uncover a slash.
+        // Parsing drops trailing control characters, which may expose a slash.
         if url.path() == "/" {
             url.set_path("");
         }
         let address = Self(url);
         let Self(url) = &address;
         let has_host = url.host_str().is_some_and(|host| !host.is_empty());
-        // A user, a password or a query has no meaning here and would be lost.
+        // A user, a password or a query is meaningless here and would be lost.
         let has_more = !url.username().is_empty()
             || url.password().is_some()
             || url.query().is_some()
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_more_or_less_is_rejected() {
+    fn an_address_with_missing_or_extra_parts_is_rejected() {
         for bad in [
             "",
             "host",
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_final_slash_makes_no_other_address() {
+    fn a_final_slash_is_ignored() {
         let plain: EngineAddress = "restate://host".parse().unwrap();
         for text in [
             "restate://host/",

@@ -1,4 +1,4 @@
-//! Of which kind a failed task's failure is, in the reflector's words.
+//! Assigns the reflector's error category to a failed task.
 
 use super::row::Status;
 use crate::model::{ErrorClass, ModelError};
@@ -8,8 +8,8 @@ use crate::reflector::ErrorCategory::{
 use crate::reflector::{Basis, Cause, ErrorCode, TaskError, cause};
 use crate::types::{ConvergenceReason, ExitCode, RunRecord};
 
-/// The kind of failure that ended a run; `None` for one that has a verdict. `last` is the failure of the run's last
-/// call, where that is known; else the words of the run's error have to do.
+/// Returns the category of the failure that ended a run; `None` if the run has a verdict. `last` is the error
+/// of its last call, if known; otherwise the text of the run's error decides.
 pub(super) fn category(record: &RunRecord, last: Option<&ModelError>) -> Option<ErrorCategory> {
     let code = record.exit_code.unwrap_or(ExitCode::Failure);
     match Status::of(code) {
@@ -31,7 +31,7 @@ pub(super) fn category(record: &RunRecord, last: Option<&ModelError>) -> Option<
     })
 }
 
-/// The kind of failure that a call met.
+/// Returns the category of a failed call.
 fn of_model(error: &ModelError) -> ErrorCategory {
     match error.class {
         ErrorClass::Auth => Permission,
@@ -46,7 +46,7 @@ fn of_model(error: &ModelError) -> ErrorCategory {
     }
 }
 
-/// What may pass is the network's or the server's fault, unless it took too long or the server has no room.
+/// Categorizes a transient error: as network, unless it is a timeout or a lack of capacity.
 fn of_transient(error: &ModelError) -> ErrorCategory {
     let code = error
         .status
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_a_run_says_what_kind_of_failure_it_is() {
+    fn the_category_follows_from_the_reason_a_run_ended() {
         let of = |reason| category(&ended(reason), None);
         assert_eq!(of(ConvergenceReason::TimeLimit), Some(Timeout));
         assert_eq!(of(ConvergenceReason::CostLimit), Some(Resource));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_told_apart() {
+    fn transient_errors_have_different_categories() {
         let of = |message: &str, status| {
             let error = ModelError::new(ErrorClass::Transient, message);
             of_model(&ModelError { status, ..error })
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(of("no answer: the request timed out", None), Timeout);
         assert_eq!(of("", Some(504)), Timeout);
         assert_eq!(of("too many requests", Some(429)), Resource);
-        // That it went wrong in the server is no fault of the task's.
+        // A server error is not the task's fault.
         assert_eq!(of("internal error", Some(500)), Network);
         assert_eq!(of("overloaded", Some(529)), Network);
     }

@@ -1,4 +1,4 @@
-//! What the reflector is told of a batch: how its tasks ended, in bounded memory.
+//! The history of a batch for the reflector: how its tasks ended, in bounded memory.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,48 +13,47 @@ use crate::reflector::{
 };
 use crate::types::{ConvergenceReason, ReflectionCriteria};
 
-/// The most tasks that are kept: the latest. Of all others it is counted how they ended.
+/// The maximum number of tasks to keep; the latest are kept. Older tasks are only counted.
 pub const MOST: usize = 2000;
 
-/// The most characters of an error that are kept.
+/// The maximum length of a recorded error, in characters.
 const SHOWN: usize = 300;
 
-/// A batch as a plan that was carried out. Keeps the [`MOST`] latest tasks; how many there were of each kind, the
-/// [`Tally`] knows.
+/// A batch as an executed plan. Keeps the [`MOST`] latest tasks; the [`Tally`] counts all of them.
 #[derive(Debug)]
 pub struct BatchHistory {
     name: String,
-    /// Who writes, as `provider:model`: the tool of every task that was tried.
+    /// The writer, as `provider:model`: the tool of every task that was tried.
     tool: Option<String>,
     latest: VecDeque<Done>,
-    /// How many tasks there were.
+    /// The number of tasks so far.
     seen: u64,
     again: Again,
 }
 
-/// How many tasks were tried more than once.
+/// Statistics on tasks that were retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Again {
-    /// All of them.
+    /// All retried tasks.
     pub tasks: u64,
-    /// Those that came to an end of their own at last, whether or not their criteria are met.
+    /// Those that completed in the end, whether or not their criteria are met.
     pub fixed: u64,
 }
 
-/// A task that has its row.
+/// A completed task.
 #[derive(Debug)]
 struct Done {
     id: String,
-    /// Whether a model was asked; not for a line that is no task.
+    /// Whether a model was called; false for an invalid line.
     is_tried: bool,
     /// All attempts, in order; never empty.
     results: Vec<TaskResult>,
-    /// Their runs, as far as there were some.
+    /// The runs of the attempts that have one.
     runs: Vec<Uuid>,
 }
 
 impl BatchHistory {
-    /// Of a batch with this name, whose tasks are written by this model.
+    /// Creates the history of a batch with this name and writer.
     pub fn new(name: impl Into<String>, writer: Option<String>) -> Self {
         Self {
             name: name.into(),
@@ -65,7 +64,7 @@ impl BatchHistory {
         }
     }
 
-    /// Takes a row in, which is written now.
+    /// Adds the row of a completed task.
     pub fn add(&mut self, row: &Row, now: Timestamp) {
         self.seen += 1;
         if row.attempts > 1 {
@@ -84,18 +83,18 @@ impl BatchHistory {
         });
     }
 
-    /// How many tasks were taken in.
+    /// Returns the number of tasks so far.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// How many of them were tried again.
+    /// Returns the statistics on retried tasks.
     pub fn again(&self) -> Again {
         self.again
     }
 
-    /// The verdict on the whole batch: of `total` tasks as many ended well as `tally` says, which also knows those of
-    /// earlier calls. What failures have in common rests on the latest [`MOST`].
+    /// Assesses the whole batch of `total` tasks. `tally` counts the results, including those of earlier
+    /// calls. Patterns of failures come from the latest [`MOST`] tasks.
     pub fn assess(
         &self,
         tally: &Tally,
@@ -113,7 +112,7 @@ impl BatchHistory {
         reflector::evaluate_sample(&plan, &results, criteria, counts)
     }
 
-    /// What is to be learned from the latest tasks, each with the runs that it was seen in, the latest first.
+    /// Returns the lessons of the latest tasks, each with the runs that support it, latest first.
     pub fn insights(&self, criteria: &ReflectionCriteria) -> Vec<(Insight, Vec<Uuid>)> {
         let runs: HashMap<&str, &[Uuid]> = self
             .latest
@@ -130,13 +129,13 @@ impl BatchHistory {
         learned.into_iter().map(with_runs).collect()
     }
 
-    /// The runs of the latest tasks, the latest first.
+    /// Returns the runs of the latest tasks, latest first.
     pub fn runs(&self) -> impl Iterator<Item = Uuid> {
         let latest = self.latest.iter().rev();
         latest.flat_map(|done| done.runs.iter().rev().copied())
     }
 
-    /// The latest tasks, as a plan and its results.
+    /// Returns the latest tasks as a plan with results.
     fn episode(&self) -> Episode {
         let tasks = self.latest.iter().map(|done| PlannedTask {
             tool: self.tool.clone().filter(|_| done.is_tried),
@@ -154,16 +153,16 @@ impl BatchHistory {
     }
 }
 
-/// What a task is called.
+/// Returns the name of a task.
 fn name(row: &Row) -> String {
     match &row.id {
         Some(id) => id.clone(),
-        // An id may be a number, too.
+        // A bare number could be mistaken for an id.
         None => format!("line {}", row.line),
     }
 }
 
-/// All attempts that a row tells of, in order.
+/// Returns all attempts of a row, in order.
 fn results(row: &Row, now: Timestamp) -> Vec<TaskResult> {
     let earlier = row.replanned.iter().map(|attempt| TaskResult {
         error: Some(error(attempt.error.as_deref(), attempt.error_category)),
@@ -188,7 +187,7 @@ fn error(said: Option<&str>, category: Option<ErrorCategory>) -> TaskError {
 }
 
 impl Row {
-    /// How the last attempt ended, for the reflector. What does not meet its criteria was done without effect.
+    /// Returns the result of the last attempt, for the reflector. Unmet criteria count as a failure.
     pub(super) fn last_result(&self) -> TaskResult {
         let task = name(self);
         let failed = |error| TaskResult {
@@ -197,7 +196,7 @@ impl Row {
         };
         match self.status {
             Status::Met => TaskResult {
-                // Of an output it matters only whether there is nothing in it.
+                // Only an empty output matters to the reflector.
                 output: (self.output.as_deref())
                     .filter(|text| text.trim().is_empty())
                     .map(Into::into),
@@ -235,42 +234,42 @@ mod tests {
         }
     }
 
-    fn told(rows: impl IntoIterator<Item = Row>) -> (BatchHistory, Tally) {
-        let mut chronicle = BatchHistory::new("tasks", Some("openai:test".to_owned()));
+    fn history_of(rows: impl IntoIterator<Item = Row>) -> (BatchHistory, Tally) {
+        let mut history = BatchHistory::new("tasks", Some("openai:test".to_owned()));
         let mut tally = Tally::default();
         for row in rows {
-            chronicle.add(&row, Timestamp::UNIX_EPOCH);
+            history.add(&row, Timestamp::UNIX_EPOCH);
             tally.count(row.status, ExitCode::Success);
         }
-        (chronicle, tally)
+        (history, tally)
     }
 
     #[test]
-    fn the_verdict_counts_all_and_keeps_few() {
+    fn the_verdict_counts_all_tasks_and_keeps_the_latest() {
         let early = (0..50).map(|line| row(line, Status::Failed, Some(ErrorCategory::Network)));
         let late = (50..6000).map(|line| row(line, Status::Met, None));
-        let (chronicle, tally) = told(early.chain(late));
-        assert_eq!((chronicle.seen(), chronicle.latest.len()), (6000, MOST));
-        let verdict = chronicle.assess(&tally, 6000, &ReflectionCriteria::default());
+        let (history, tally) = history_of(early.chain(late));
+        assert_eq!((history.seen(), history.latest.len()), (6000, MOST));
+        let verdict = history.assess(&tally, 6000, &ReflectionCriteria::default());
         assert_eq!((verdict.total, verdict.failed), (6000, 50));
         assert!(verdict.verdict.success && verdict.patterns.is_empty());
-        assert_eq!(chronicle.runs().next(), Some(Uuid::from_u128(5999)));
-        // What was never begun is not done.
-        let verdict = chronicle.assess(&tally, 9000, &ReflectionCriteria::default());
+        assert_eq!(history.runs().next(), Some(Uuid::from_u128(5999)));
+        // Tasks that never started are incomplete.
+        let verdict = history.assess(&tally, 9000, &ReflectionCriteria::default());
         assert_eq!(verdict.incomplete, 3000);
         assert!(!verdict.verdict.success);
     }
 
     #[test]
-    fn a_line_that_is_no_task_says_nothing_of_who_writes() {
+    fn an_invalid_line_does_not_count_against_the_writer() {
         let rows = (0..3).map(|line| Row::invalid(line, None, "it is no JSON".to_owned()));
-        let (chronicle, tally) = told(rows);
+        let (history, tally) = history_of(rows);
         let criteria = ReflectionCriteria::default();
-        let verdict = chronicle.assess(&tally, 3, &criteria);
+        let verdict = history.assess(&tally, 3, &criteria);
         let types: Vec<PatternType> = verdict.patterns.iter().map(|it| it.pattern_type).collect();
         assert!(!types.contains(&PatternType::ToolFailure), "{types:?}");
         assert!(types.contains(&PatternType::LowSuccessRate), "{types:?}");
-        let learned = chronicle.insights(&criteria);
+        let learned = history.insights(&criteria);
         assert!(
             learned
                 .iter()
@@ -279,29 +278,31 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_of_the_kind_that_the_row_says() {
+    fn failures_have_the_category_of_the_row() {
         let timeout = Some(ErrorCategory::Timeout);
         let mut fixed = row(2, Status::Met, None);
         fixed = row(2, Status::Failed, timeout).then("shorter".to_owned(), fixed);
         assert_eq!(fixed.attempts, 2);
-        let again = told([fixed.clone(), row(3, Status::Met, None)]).0.again();
+        let again = history_of([fixed.clone(), row(3, Status::Met, None)])
+            .0
+            .again();
         assert_eq!((again.tasks, again.fixed), (1, 1));
-        let (chronicle, tally) = told([
+        let (history, tally) = history_of([
             row(0, Status::NotMet, None),
             row(1, Status::Failed, timeout),
             fixed,
         ]);
         let criteria = ReflectionCriteria::default();
-        let verdict = chronicle.assess(&tally, 3, &criteria);
+        let verdict = history.assess(&tally, 3, &criteria);
         assert!(!verdict.verdict.success && verdict.verdict.should_replan);
         assert_eq!((verdict.succeeded, verdict.failed), (1, 2));
         let types: Vec<PatternType> = verdict.patterns.iter().map(|it| it.pattern_type).collect();
         assert!(types.contains(&PatternType::RepeatedErrors), "{types:?}");
-        let learned = chronicle.insights(&criteria);
+        let learned = history.insights(&criteria);
         let helped = learned
             .iter()
             .find(|(insight, _)| insight.text.starts_with("trying again helped"));
-        let (helped, runs) = helped.expect("it helped");
+        let (helped, runs) = helped.expect("trying again helped");
         assert_eq!(helped.cause, timeout);
         assert_eq!(runs, &[Uuid::from_u128(2)]);
     }

@@ -2,28 +2,28 @@ use std::collections::HashSet;
 
 use sha2::{Digest as _, Sha256};
 
-/// Which ids there were. Keeps 16 bytes of a hash for each, so that a million of them take some 35 MB however long
-/// they are; that two ids have the same 16 bytes does not happen.
+/// The set of ids seen so far. Stores a 16-byte hash of each, so a million ids need about 35 MB regardless of
+/// their length. Collisions are negligible.
 #[derive(Debug, Clone, Default)]
 pub struct Seen(HashSet<u128>);
 
 impl Seen {
-    /// Takes an id in; whether it is new. What has no id is known by its line.
+    /// Adds an id and returns whether it is new. Without an id, the line identifies the task.
     pub fn insert(&mut self, id: Option<&str>, line: u64) -> bool {
         self.0.insert(fingerprint(id, line))
     }
 
-    /// Whether it was taken in.
+    /// Whether the id was added.
     pub fn contains(&self, id: Option<&str>, line: u64) -> bool {
         !self.0.is_empty() && self.0.contains(&fingerprint(id, line))
     }
 
-    /// How many there were.
+    /// Returns the number of ids.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there were none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_new_once_and_a_line_is_no_id() {
+    fn an_id_is_new_once_and_differs_from_a_line_number() {
         let mut seen = Seen::default();
         assert!(!seen.contains(Some("a"), 1));
         assert!(seen.insert(Some("a"), 1));

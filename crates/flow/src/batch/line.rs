@@ -1,4 +1,4 @@
-//! What one line of the input says.
+//! Parses one line of the input.
 
 use serde_json::{Map, Value};
 
@@ -7,8 +7,8 @@ use crate::evidence::Context;
 use crate::source::similar;
 use crate::types::{ContextBlock, Task};
 
-/// What a line may say. `instructions` is the original form of checks that stand under `criteria` as well, as in data
-/// derived from `IFEval`; it is not read.
+/// The keys of a line. `instructions`, in data derived from `IFEval`, is the original form of the checks
+/// under `criteria`; it is ignored.
 const KEYS: [&str; 6] = [
     "id",
     "prompt",
@@ -18,34 +18,34 @@ const KEYS: [&str; 6] = [
     "instructions",
 ];
 
-/// A line of the input: a task, or why there is none.
+/// A line of the input: a task, or the reason why it is invalid.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its first line in the input, from 1.
+    /// The number of its first line in the input, from 1.
     pub line: u64,
-    /// Its id: the one that it gives, else its line. `None` where the line is bad and its id cannot be read, or is
-    /// another task's.
+    /// The given id, or else the line number. `None` if the line is invalid and its id is unreadable or
+    /// belongs to another task.
     pub id: Option<String>,
-    /// The task with the criteria that it names, or what is wrong with the line.
+    /// The task with its criteria, or the problem with the line.
     pub task: Result<Item, String>,
-    /// How long the line is.
+    /// The length of the line in bytes.
     pub bytes: usize,
 }
 
 /// A task of a batch.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// What is to be written.
+    /// The prompt with its context.
     pub task: Task,
-    /// The criteria of the line: a file, the name of a set, or the text of a criteria file; `None` for those of the
-    /// batch.
+    /// The line's own criteria: a file, the name of a set, or the text of a criteria file. `None` for those
+    /// of the batch.
     pub criteria: Option<String>,
 }
 
-/// The id that a line gives, if it can be read. A number is one, too.
+/// Returns the id of a line, if it has one. Numbers are valid ids.
 ///
 /// # Errors
-/// If what stands there is no id.
+/// If the value is not a valid id.
 pub(super) fn id(fields: &Map<String, Value>) -> Result<Option<String>, String> {
     match fields.get("id") {
         None | Some(Value::Null) => Ok(None),
@@ -55,10 +55,10 @@ pub(super) fn id(fields: &Map<String, Value>) -> Result<Option<String>, String> 
     }
 }
 
-/// What a line says.
+/// Parses the fields of a line.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// The problem with the line, in one sentence.
 pub(super) fn item(
     mut fields: Map<String, Value>,
     base: &Task,
@@ -90,7 +90,7 @@ pub(super) fn item(
             values.extend(fields.remove("id").map(|id| ("id".to_owned(), id)));
             template.fill(&values).map_err(|error| error.to_string())?
         }
-        // A line that gives values has a prompt that names them.
+        // A prompt is a template only if the line has `vars`.
         (None, Some(prompt)) if !vars.is_empty() => PromptTemplate::new(&prompt)
             .map_err(|error| format!("`prompt` is no template: {error}"))?
             .fill(&vars)
@@ -104,7 +104,7 @@ pub(super) fn item(
     Ok(Item { task, criteria })
 }
 
-/// The criteria that a line names, or that it holds: as the text of a criteria file, or as an object with its keys.
+/// Returns the criteria of a line: a name, the text of a criteria file, or an object with its keys.
 fn criteria(fields: &mut Map<String, Value>) -> Result<Option<String>, String> {
     match fields.remove("criteria") {
         None | Some(Value::Null) => Ok(None),
@@ -124,7 +124,7 @@ fn text(fields: &mut Map<String, Value>, key: &str) -> Result<Option<String>, St
     }
 }
 
-/// A text, several texts with or without names, or what a context file holds.
+/// Adds the context: a text, several texts with or without names, or the contents of a context file.
 fn give_context(context: Value, task: &mut Task, messages: u32) -> Result<(), String> {
     const WRONG: &str = "`context` must be a text, a list of texts or of `{\"name\", \"content\"}`, or an object \
                          as in a context file";
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn context_is_a_text_or_texts_or_what_a_context_file_holds() {
+    fn context_is_text_or_a_list_of_texts_or_a_context_file() {
         let task =
             |context| read(json!({"prompt": "p", "context": context}), None).map(|it| it.task);
         assert_eq!(task(json!("notes")).unwrap().context[0].content, "notes");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn criteria_are_named_or_stand_in_the_line() {
+    fn criteria_are_named_or_inline() {
         let read = |criteria: Value| {
             let item = read(json!({"prompt": "p", "criteria": criteria}), None).unwrap();
             item.criteria.unwrap()
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_problem() {
         for (line, said) in [
             (json!({"promt": "x"}), "did you mean `prompt`?"),
             (json!({"prompt": "x", "topic": "y"}), "under `vars`"),

@@ -1,13 +1,12 @@
-//! Many tasks at once: one task a line in, one row a task out, resumable, in bounded memory.
+//! Runs many tasks: one task per input line, one row per task. Resumable, in bounded memory.
 //!
-//! The way of a task: [`Tasks`] reads lines and says what is to be done; a queue looks a little ahead, so that
-//! tasks with the same criteria come one after another; [`run`] keeps as many runs of the loop under way as the
-//! [`Gate`] allows; each finished run becomes a [`Row`], which whoever started the batch writes, most often with
-//! [`Results`]. What is not written is not done: a batch that is begun again does it then. A task that failed may be
-//! tried again in another way first. [`BatchHistory`] tells the reflector how the tasks ended.
+//! [`Tasks`] parses the lines. A queue looks a little ahead, so that tasks with the same criteria run one
+//! after another. [`run`] keeps as many runs of the loop in progress as the [`Gate`] allows. Each completed
+//! run becomes a [`Row`], which the caller writes, usually with [`Results`]. A task without a written row is
+//! repeated when the batch is resumed. A failed task may first be retried in another way. [`BatchHistory`]
+//! tells the reflector how the tasks ended.
 //!
-//! What grows with the number of tasks is 16 bytes for each id, to know it again; no text is kept, but for the errors
-//! of the latest tasks.
+//! Memory grows by 16 bytes per task, for its id. No text is kept except the errors of the latest tasks.
 
 mod check;
 #[cfg(feature = "restate")]

@@ -2,16 +2,16 @@ use std::collections::BTreeMap;
 
 use super::row::Row;
 
-/// How far tasks may run ahead of the oldest one that is not finished, where rows are written in order.
+/// How far tasks may run ahead of the oldest unfinished one, if rows are written in order.
 const AHEAD: u64 = 1024;
 
-/// Brings rows into the order of their tasks, or lets them pass as they come.
+/// Puts rows into the order of their tasks, or passes them on immediately.
 #[derive(Debug)]
 pub(super) struct Order {
     ordered: bool,
-    /// The place whose row is the next to be written.
+    /// The position of the next row to write.
     next: u64,
-    /// Rows that wait for earlier ones; `None` for a task that has none.
+    /// Rows that wait for earlier ones; `None` for a task without a row.
     held: BTreeMap<u64, Option<Row>>,
 }
 
@@ -24,12 +24,12 @@ impl Order {
         }
     }
 
-    /// Whether a task of this place may be taken in already: as many rows at the most are held.
+    /// Whether the task at this position may start. This bounds the number of waiting rows.
     pub(super) fn admits(&self, place: u64) -> bool {
         !self.ordered || place < self.next + AHEAD
     }
 
-    /// Takes in what became of a task; gives the rows whose turn it is.
+    /// Records the result of a task. Returns the rows that are ready to be written.
     pub(super) fn finished(&mut self, place: u64, row: Option<Row>) -> Vec<Row> {
         if !self.ordered {
             return row.into_iter().collect();
@@ -43,7 +43,7 @@ impl Order {
         due
     }
 
-    /// The rows that still wait for tasks that were never begun, in order.
+    /// Returns the rows that still wait for tasks that never started, in order.
     pub(super) fn rest(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.held)
             .into_values()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_and_not_lost() {
+    fn waiting_rows_are_bounded_and_not_lost() {
         let mut order = Order::new(true);
         assert!(order.admits(AHEAD - 1) && !order.admits(AHEAD));
         assert!(order.finished(2, Some(row(2))).is_empty());
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn without_order_rows_pass() {
+    fn unordered_rows_pass_immediately() {
         let mut order = Order::new(false);
         assert!(order.admits(u64::MAX));
         assert_eq!(order.finished(7, Some(row(7))).len(), 1);

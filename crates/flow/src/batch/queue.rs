@@ -1,20 +1,20 @@
-//! What waits to be begun: a look a little ahead, so that tasks with the same criteria follow each other and servers
-//! find the beginning of their prompts in the cache.
+//! The queue of tasks that wait to start. It looks a little ahead, so that tasks with the same criteria
+//! follow each other and servers find the prefix of their prompts in the cache.
 
 use std::collections::VecDeque;
 
 use super::line::Item;
 
-/// How many tasks wait at the most. Also how often a task may be overtaken.
+/// The maximum number of waiting tasks. Also how often a task may be overtaken.
 const LOOK_AHEAD: usize = 256;
 
-/// How many bytes of input wait at the most, unless a single task has more.
+/// The maximum size of the waiting tasks in bytes, unless a single task is larger.
 const MOST_BYTES: usize = 32 << 20;
 
-/// A task that waits.
+/// A waiting task.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// Its place among all entries of the batch.
+    /// Its position among all entries of the batch.
     pub(super) place: u64,
     pub(super) line: u64,
     pub(super) id: String,
@@ -26,9 +26,9 @@ pub(super) struct Waiting {
 pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
     bytes: usize,
-    /// The criteria of the task that was begun last.
+    /// The criteria of the last task that started.
     last: Option<String>,
-    /// How many tasks have overtaken the first.
+    /// How often the first task was overtaken.
     overtaken: usize,
 }
 
@@ -46,8 +46,8 @@ impl Queue {
         self.waiting.len() >= LOOK_AHEAD || (self.bytes >= MOST_BYTES && !self.is_empty())
     }
 
-    /// The next task: the first with the same criteria as the last one, unless the first of all was overtaken often
-    /// enough.
+    /// Takes the next task: the first one with the same criteria as the last, unless the first task was
+    /// overtaken too often.
     pub(super) fn take(&mut self) -> Option<Waiting> {
         let same = |it: &Waiting| it.item.criteria == self.last;
         let index = if self.overtaken >= LOOK_AHEAD {
@@ -92,12 +92,12 @@ mod tests {
         let order: Vec<u64> = std::iter::from_fn(|| queue.take())
             .map(|it| it.place)
             .collect();
-        // What names none goes with the criteria of the batch, which come first.
+        // Tasks without criteria use those of the batch, which come first.
         assert_eq!(order, [3, 0, 2, 1, 4]);
     }
 
     #[test]
-    fn nobody_waits_for_ever() {
+    fn no_task_waits_forever() {
         let mut queue = Queue::default();
         queue.push(waiting(0, Some("rare")));
         for place in 1..10 * LOOK_AHEAD as u64 {
@@ -107,11 +107,11 @@ mod tests {
                 return;
             }
         }
-        panic!("the first task was never begun");
+        panic!("the first task never started");
     }
 
     #[test]
-    fn it_is_full_by_number_and_by_size() {
+    fn the_queue_is_full_by_number_or_by_size() {
         let mut queue = Queue::default();
         queue.push(Waiting {
             bytes: 2 * MOST_BYTES,
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_comes_out_once(names in proptest::collection::vec(0..4_u8, 0..60), takes in proptest::collection::vec(any::<bool>(), 0..200)) {
+        fn every_task_is_taken_once(names in proptest::collection::vec(0..4_u8, 0..60), takes in proptest::collection::vec(any::<bool>(), 0..200)) {
             let (mut queue, mut out) = (Queue::default(), Vec::new());
             let mut names = names.into_iter().enumerate();
             let mut put = 0;

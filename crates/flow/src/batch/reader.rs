@@ -1,4 +1,4 @@
-//! Lines of JSON and records of CSV, one at a time, with their line numbers.
+//! Reads JSON Lines and CSV records, one at a time, with line numbers.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,21 +7,21 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-/// The most bytes of one line or record. No model takes a prompt of this size.
+/// The maximum length of a line or record in bytes. Longer prompts exceed any model's context window.
 const LIMIT: usize = 16 << 20;
 
-/// How tasks are written down.
+/// The format of the tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputFormat {
-    /// A JSON object a line.
+    /// One JSON object per line.
     Jsonl,
-    /// Comma-separated values under a line of names. `id`, `prompt`, `context` and `criteria` are what they are in
-    /// JSON; every other column is one of `vars`.
+    /// Comma-separated values with a header line. `id`, `prompt`, `context` and `criteria` have the same
+    /// meaning as in JSON; every other column is one of `vars`.
     Csv,
 }
 
 impl InputFormat {
-    /// The format of a file, by its name.
+    /// Returns the format of a file, from its extension.
     pub fn of(file: &Path) -> Self {
         match file.extension() {
             Some(extension) if extension.eq_ignore_ascii_case("csv") => Self::Csv,
@@ -30,10 +30,11 @@ impl InputFormat {
     }
 }
 
-/// What stands in one line, or what is wrong with it.
+/// The fields of a line, or the problem with it.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// From 1; where a record has several lines, its first. Of blank lines before a record of CSV, the first.
+    /// The line number, from 1: the first line of a multi-line record, or the first of the blank lines before
+    /// a CSV record.
     pub(super) number: u64,
     pub(super) fields: Result<Map<String, Value>, String>,
     pub(super) bytes: usize,
@@ -48,7 +49,7 @@ enum Lines<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// A reader of this format. Nothing is read yet.
+    /// Creates a reader without reading anything yet.
     pub fn new(input: R, format: InputFormat) -> Self {
         Self(match format {
             InputFormat::Jsonl => Lines::Jsonl {
@@ -59,12 +60,12 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Whether every column that means nothing else is a variable, wanted or not.
+    /// Whether all other columns become `vars`.
     pub(super) fn has_columns(&self) -> bool {
         matches!(self.0, Lines::Csv(_))
     }
 
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     ///
     /// # Errors
     /// If the input cannot be read.
@@ -92,9 +93,9 @@ fn next_json(input: &mut impl BufRead, number: &mut u64) -> io::Result<Option<Li
                 bytes: 0,
             }));
         }
-        // What some editors write at the beginning of a file.
+        // Some editors write a byte order mark at the start of a file.
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").filter(|_| *number == 1);
-        // Without its end: what is missing there is not missing on the next line.
+        // Without the line end, so that errors refer to this line and not to the next.
         let text = text.unwrap_or(&bytes);
         let text = text.strip_suffix(b"\n").unwrap_or(text);
         if text.iter().all(u8::is_ascii_whitespace) {
@@ -113,7 +114,7 @@ fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err("it is no object `{...}`".to_owned()),
         Err(error) => {
-            // It names the first line, which is not the one that people know.
+            // The error names line 1, which is misleading.
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
             Err(format!("it is no JSON: {said} (column {})", error.column()))
@@ -128,7 +129,7 @@ fn too_long(what: &str) -> String {
 struct Csv<R> {
     reader: csv::Reader<Metered<R>>,
     names: Option<Vec<String>>,
-    /// What was read since the last record.
+    /// The number of bytes read since the last record.
     read: Rc<Cell<usize>>,
     over: bool,
 }
@@ -171,7 +172,7 @@ impl<R: Read> Csv<R> {
                             continue;
                         }
                         Err(problem) => {
-                            // Without names nothing below means anything.
+                            // Without a valid header, the records are meaningless.
                             self.over = true;
                             Err(problem)
                         }
@@ -215,7 +216,7 @@ fn names(record: &csv::StringRecord) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The record as the line of JSON that it stands for. An empty cell is none, but for `vars`.
+/// Converts a record to the fields of a JSON line. Empty cells are dropped, except in `vars`.
 fn named(names: &[String], record: &csv::StringRecord) -> Result<Map<String, Value>, String> {
     if record.len() != names.len() {
         return Err(format!(
@@ -242,7 +243,7 @@ fn named(names: &[String], record: &csv::StringRecord) -> Result<Map<String, Val
     Ok(fields)
 }
 
-/// Gives up where a record does not end: one quote too many, and the rest of the file would be one cell.
+/// Stops at a record that is too long. A stray quote would turn the rest of the file into one cell.
 struct Metered<R> {
     input: R,
     read: Rc<Cell<usize>>,
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn json_lines_are_counted_blank_ones_too() {
+    fn line_numbers_include_blank_lines() {
         let text = "\u{feff}{\"id\": 1}\n\n  \r\n{\"id\": 2}\r\nnonsense\n[1]\n{\"id\": 3}";
         let lines = all(text.as_bytes(), InputFormat::Jsonl);
         let numbers: Vec<u64> = lines.iter().map(|(number, _)| *number).collect();
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_missing_at_the_end_of_its_own_line() {
+    fn an_incomplete_line_is_reported_at_its_own_end() {
         for text in [&b"{\"id\": 1"[..], b"{\"id\": 1\n{\"id\": 2}"] {
             let lines = all(text, InputFormat::Jsonl);
             let problem = lines[0].1.clone().unwrap_err();
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_kept() {
+    fn an_overlong_line_is_skipped() {
         let mut text = vec![b'x'; LIMIT + 100];
         text.extend(b"\n{\"id\": 2}\n");
         let lines = all(&text, InputFormat::Jsonl);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_has_names_and_everything_else_is_a_variable() {
+    fn other_csv_columns_are_variables() {
         let text = "\u{feff}id,topic,prompt\n1,tea,\"a, \"\"b\"\"\nc\"\n\n2,milk\n3,oat,x\n";
         let lines = all(text.as_bytes(), InputFormat::Csv);
         let first =
@@ -330,13 +331,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(text in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_do_not_panic(text in proptest::collection::vec(any::<u8>(), 0..300)) {
             all(&text, InputFormat::Jsonl);
             all(&text, InputFormat::Csv);
         }
 
         #[test]
-        fn what_is_written_as_json_is_read(ids in proptest::collection::vec("\\PC{0,9}", 0..20)) {
+        fn ids_written_as_json_are_read_back(ids in proptest::collection::vec("\\PC{0,9}", 0..20)) {
             let lines: Vec<String> = ids.iter().map(|id| serde_json::json!({"id": id}).to_string()).collect();
             let text = lines.join("\n");
             let read: Vec<Value> = all(text.as_bytes(), InputFormat::Jsonl)

@@ -1,7 +1,7 @@
-//! Tries a failed task again in another way: with another prompt, strategy or model.
+//! Retries a failed task in another way: with another prompt, strategy or model.
 //!
-//! The process with the batch decides by rules, from the row alone. The attempt is made where the task runs: here or on
-//! a worker.
+//! The batch process decides by rules, from the row alone. The attempt runs where the task runs: here or on a
+//! worker.
 
 use std::time::Duration;
 
@@ -13,23 +13,23 @@ use crate::reflector::ErrorCategory::{self, Network, NotFound, Resource, Timeout
 use crate::reflector::{Assessment, PlannedTask, TaskStatus, evaluate_task};
 use crate::types::{Insight, ReflectionCriteria, Strategy, Task};
 
-/// The pause before the second attempt after a failure that may pass. It doubles with each further attempt.
+/// The pause before the second attempt after a transient failure. It doubles with each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What a further attempt can use.
+/// What a further attempt can change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Means {
-    /// The stronger model as `provider:model`, if there is one and it does not write already.
+    /// The stronger model as `provider:model`, if there is one and it is not the writer already.
     pub stronger: Option<String>,
-    /// How drafts are revised at first.
+    /// The initial revision strategy.
     pub strategy: Strategy,
 }
 
 impl Means {
-    /// Those of this loop.
+    /// Returns the means of this loop.
     pub fn of(plan: &Loop) -> Self {
         Self {
             stronger: plan.stronger().map(ToString::to_string),
@@ -38,22 +38,22 @@ impl Means {
     }
 }
 
-/// What a further attempt at a task does differently.
+/// What a further attempt at a task changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Adjustment {
-    /// Which attempt it is; the second is 2.
+    /// The number of the attempt; the first retry is 2.
     attempt: u32,
-    /// Whether the stronger model writes from the beginning.
+    /// Whether the stronger model writes from the start.
     stronger: bool,
-    /// How drafts are revised; `None` means as before.
+    /// The revision strategy; `None` keeps the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<Strategy>,
-    /// What the writer receives about earlier attempts.
+    /// The advice to the writer about earlier attempts.
     guidance: Insight,
 }
 
 impl Adjustment {
-    /// The loop for the attempt. `plan` is that of the first.
+    /// Adjusts the loop of the first attempt.
     pub fn adjust(&self, plan: &Loop) -> Loop {
         let stronger = self.stronger.then(|| plan.by_stronger()).flatten();
         let plan = stronger.unwrap_or_else(|| plan.clone());
@@ -63,7 +63,7 @@ impl Adjustment {
         }
     }
 
-    /// Adds to the task what the writer receives about earlier attempts.
+    /// Adds the advice to the task.
     pub fn tell(&self, task: &mut Task) {
         task.insights.push(self.guidance.clone());
     }
@@ -72,20 +72,20 @@ impl Adjustment {
 /// A further attempt at a task.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// What it does differently.
+    /// What it changes.
     pub(super) adjustment: Adjustment,
-    /// The same in words.
+    /// The changes, in words.
     pub(super) adjusted: String,
-    /// How long to wait before it.
+    /// The wait before it.
     pub(super) pause: Duration,
 }
 
 impl Attempt {
-    /// The next attempt at the failed task of this row; `None` if it would fail again in the same way.
+    /// Plans the next attempt after this row; `None` if the task would fail again in the same way.
     ///
-    /// The stronger model writes, if there is one, after a failure of the server, of resources, or after two timeouts.
-    /// After a timeout or a lack of resources in a revision, drafts are revised by edits, which are shorter than a
-    /// rewrite. The writer always receives the reflector's suggestions.
+    /// The stronger model, if there is one, takes over after a network or resource failure, or after two
+    /// timeouts. After a timeout or a lack of resources in a revision, drafts are revised by edits, which are
+    /// shorter than a rewrite. The writer always receives the reflector's suggestions.
     pub(super) fn after(row: &Row, means: &Means) -> Option<Self> {
         let verdict = assess(row)?;
         let category = verdict.category.filter(|_| verdict.should_replan)?;
@@ -127,7 +127,7 @@ impl Attempt {
     }
 }
 
-/// The reflector's verdict on the last attempt of a row; `None` if that attempt did not fail.
+/// Returns the reflector's assessment of the last attempt; `None` if it did not fail.
 fn assess(row: &Row) -> Option<Assessment> {
     let result = row.last_result();
     let failed = result.status == TaskStatus::Failed;
@@ -135,7 +135,7 @@ fn assess(row: &Row) -> Option<Assessment> {
     failed.then(|| evaluate_task(&task, &result, &ReflectionCriteria::default()))
 }
 
-/// What the writer receives after such a failure.
+/// Creates the advice for the writer after such a failure.
 fn guidance(category: ErrorCategory, verdict: &Assessment) -> Insight {
     let suggested = verdict.suggestions.join("; ");
     let advice = advice(category).map_or_else(String::new, |advice| format!(" {advice}"));
@@ -148,7 +148,7 @@ fn guidance(category: ErrorCategory, verdict: &Assessment) -> Insight {
     }
 }
 
-/// What a writer can do about such failures; `None` if it can do nothing.
+/// Returns what a writer can do about such failures; `None` if it can do nothing.
 pub fn advice(category: ErrorCategory) -> Option<&'static str> {
     match category {
         Timeout => Some("Write no more than the task needs, so that the answer is there in time."),
@@ -168,7 +168,7 @@ mod tests {
     use crate::batch::Status;
     use crate::model::{ChatModel, ScriptedModel};
 
-    /// A loop of `weak.toml`, with `strong.toml` beside it.
+    /// Creates a loop with `weak.toml` as the writer and `strong.toml` as the stronger model.
     fn plan() -> Loop {
         let model = |name: &str| -> Arc<dyn ChatModel> {
             let script = "[[reply]]\ntext = 'one'";
@@ -180,7 +180,7 @@ mod tests {
         builder.stronger(model("strong.toml")).build().unwrap()
     }
 
-    /// The row of a task that failed so after so many attempts and drafts.
+    /// Creates the row of a failed task with this many attempts and drafts.
     fn row(category: ErrorCategory, attempts: u32, drafts: u32) -> Row {
         Row {
             status: Status::Failed,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_go_otherwise_is_tried_again() {
+    fn only_failures_that_may_change_are_retried() {
         for category in [
             ErrorCategory::Permission,
             ErrorCategory::Validation,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_and_the_strategy_are_others_where_that_may_help() {
+    fn the_model_and_the_strategy_change_if_that_may_help() {
         let stronger = |category, attempts| {
             let next = after(&row(category, attempts, attempts), true).unwrap();
             let said = next.adjusted.contains("the stronger model a:strong writes");
@@ -247,10 +247,10 @@ mod tests {
         let next = after(&row(Timeout, 1, 2), false).unwrap();
         assert_eq!(next.adjustment.strategy, Some(Strategy::TargetedEdit));
         assert!(next.adjusted.contains("edits"), "{}", next.adjusted);
-        // Three attempts with a first draft each have revised nothing.
+        // Three attempts with only a first draft each have revised nothing.
         let next = after(&row(Timeout, 3, 3), false).unwrap();
         assert_eq!(next.adjustment.strategy, None);
-        // Where drafts are revised by edits anyway, these are nothing new.
+        // No change if drafts are already revised by edits.
         let edits = Means {
             strategy: Strategy::TargetedEdit,
             ..Means::default()
@@ -260,12 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_is_done_to_the_loop_and_the_task() {
+    fn an_adjustment_changes_the_loop_and_the_task() {
         let plan = plan();
         let means = Means::of(&plan);
         let name = means.stronger.clone().expect("a stronger model");
         let next = Attempt::after(&row(Resource, 1, 2), &means).unwrap();
-        // As a worker has it.
+        // Round-trip as for a worker.
         let json = serde_json::to_string(&next.adjustment).unwrap();
         let adjustment: Adjustment = serde_json::from_str(&json).unwrap();
         assert_eq!(adjustment, next.adjustment);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_grows_up_to_a_limit() {
+    fn the_pause_grows_up_to_a_limit() {
         let pause = |category, attempts| after(&row(category, attempts, 1), false).unwrap().pause;
         assert_eq!(pause(Timeout, 3), Duration::ZERO);
         let pauses = [1, 2, 3, 9, 40].map(|attempts| pause(Network, attempts).as_secs());

@@ -1,4 +1,4 @@
-//! The file with the rows of a batch: what makes it resumable.
+//! The results file of a batch, which makes it resumable.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,17 +13,18 @@ use super::row::{Row, Status};
 use super::tally::Tally;
 use crate::types::ExitCode;
 
-/// The longest row that is believed to be one.
+/// The maximum length of a row, in bytes.
 const LIMIT: u64 = 256 << 20;
 
-/// Rows in a file, each on disk as soon as it is there. While this is open, no other process writes to the file.
+/// The results file. Each row is written immediately. The file is locked against other processes while it is
+/// open.
 #[derive(Debug)]
 pub struct Results {
     file: File,
     path: PathBuf,
 }
 
-/// What a file of results has to do with us that is not good.
+/// Why a results file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
     /// It cannot be read or written.
@@ -31,7 +32,7 @@ pub enum ResultsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// Another process has it open.
@@ -40,7 +41,7 @@ pub enum ResultsError {
         /// The file.
         path: PathBuf,
     },
-    /// It is not a file of rows.
+    /// It contains something other than rows.
     #[error("`{}`, line {line}: it is no row of a batch", .path.display())]
     NotOurs {
         /// The file.
@@ -50,7 +51,7 @@ pub enum ResultsError {
     },
 }
 
-/// As much of a row as resuming needs.
+/// The fields of a row that resuming needs.
 #[derive(Deserialize)]
 struct Known {
     id: Option<String>,
@@ -59,20 +60,20 @@ struct Known {
     exit_code: ExitCode,
 }
 
-/// What there was before.
+/// The earlier results in a file.
 #[derive(Debug, Default)]
 pub struct Before {
     /// The tasks that have a row.
     pub done: Seen,
-    /// What became of them.
+    /// The counts of their results.
     pub tally: Tally,
-    /// Whether the last row was torn, and is gone.
+    /// Whether an incomplete last row was removed.
     pub fixed: bool,
 }
 
 impl Results {
-    /// Opens or makes a file for rows. Of those that it has, failed ones are taken out where they are to be done
-    /// again. A last row that was not written to its end is taken out as well.
+    /// Opens or creates a results file. With `again`, removes failed rows so that their tasks are repeated.
+    /// Also removes an incomplete last row.
     pub fn open(path: &Path, again: bool) -> Result<(Self, Before), ResultsError> {
         let wrap = |error| ResultsError::Io {
             path: path.to_owned(),
@@ -80,13 +81,13 @@ impl Results {
         };
         let mut file = open(path).map_err(wrap)?;
         if !file.metadata().map_err(wrap)?.is_file() {
-            // A device or a pipe remembers nothing.
+            // A device or a pipe has no earlier results.
             let path = path.to_owned();
             return Ok((Self { file, path }, Before::default()));
         }
         lock(&file, path)?;
         if !is_at(&file, path) {
-            // It was replaced in the meantime by whoever had it locked.
+            // The process that held the lock replaced the file in the meantime.
             return Err(ResultsError::InUse {
                 path: path.to_owned(),
             });
@@ -112,11 +113,10 @@ impl Results {
         Ok((Self { file, path }, before))
     }
 
-    /// Adds a row. It is with the system when this returns: a process that is killed then has lost nothing.
+    /// Appends a row. It has been passed to the system when this returns, so it survives a killed process.
     ///
     /// # Errors
-    /// If it cannot be written. The part of it that was written is taken out; where that fails, too, the next opening
-    /// does it.
+    /// If the row cannot be written. Its written part is removed, now or at the next opening.
     pub fn append(&mut self, row: &Row) -> Result<(), ResultsError> {
         let length = self.file.metadata().ok().filter(std::fs::Metadata::is_file);
         let written = self.file.write_all(row.to_line().as_bytes());
@@ -146,7 +146,7 @@ fn lock(file: &File, path: &Path) -> Result<(), ResultsError> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(ResultsError::InUse { path: path() }),
-        // Some file systems of clusters know no locks; then it is up to the user.
+        // Some cluster file systems have no locks. The user must then prevent concurrent writes.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(ResultsError::Io {
             path: path(),
@@ -171,11 +171,11 @@ fn is_at(_: &File, _: &Path) -> bool {
 
 /// How a file ends.
 enum End {
-    /// With a whole row, or with nothing.
+    /// With a complete row, or empty.
     Whole,
-    /// With a row that lacks nothing but its line end.
+    /// With a complete row without its line end.
     Unfinished,
-    /// With part of a row, which begins there.
+    /// With part of a row, at this offset.
     Torn(u64),
 }
 
@@ -236,9 +236,9 @@ fn scan(
     }
 }
 
-/// Whether the end of a file is recognisably the beginning of a row of ours. It is going to be cut off, so JSON that
-/// only is not at its end is not enough: after other rows it begins as every row does, and alone in its file it is
-/// complete up to its status.
+/// Whether the end of a file is recognizably the start of a row. It will be cut off, so incomplete JSON is
+/// not enough: after other rows it must start like a row, and alone in the file it must be complete up to its
+/// status.
 fn is_torn(fragment: &[u8], after_rows: bool) -> bool {
     static HEAD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"(?s-u)\A\{"id":(null|"([^"\\]|\\.)*"),"line":[0-9]+,"status":"[a-z]"#)
@@ -256,7 +256,7 @@ fn is_torn(fragment: &[u8], after_rows: bool) -> bool {
     begins && serde_json::from_slice::<serde_json::Value>(fragment).is_err_and(|e| e.is_eof())
 }
 
-/// The rows that stay, on their way to take the place of the file.
+/// The rows to keep, in a file that will replace the old one.
 struct Kept {
     file: tempfile::NamedTempFile,
     has_left_out: bool,
@@ -289,19 +289,19 @@ impl Kept {
         }
     }
 
-    /// Puts the rows in place of the file, in one step, and gives the new file, locked.
+    /// Replaces the old file atomically. Returns the new file, locked.
     fn replace(self, path: &Path, old: &File) -> Result<File, ResultsError> {
         let wrap = |error| ResultsError::Io {
             path: path.to_owned(),
             error,
         };
-        // What is behind a link is replaced, not the link.
+        // Replaces the target of a symbolic link, not the link.
         let real = fs_err::canonicalize(path).map_err(wrap)?;
         self.file.as_file().sync_all().map_err(wrap)?;
         if let Ok(metadata) = old.metadata() {
             let _ = self.file.as_file().set_permissions(metadata.permissions());
         }
-        // It is locked before anybody can see it.
+        // Locked before it becomes visible.
         let new = OpenOptions::new()
             .append(true)
             .read(true)
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_gone_on_with() {
+    fn a_results_file_is_resumed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.jsonl");
         let (mut results, before) = Results::open(&path, false).unwrap();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_writes_meanwhile() {
+    fn an_open_results_file_is_locked() {
         let (_folder, path) = file(b"");
         let open = Results::open(&path, false).unwrap();
         let error = Results::open(&path, false).unwrap_err();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_rows_are_taken_out_to_be_done_again() {
+    fn failed_rows_are_removed_so_that_their_tasks_are_repeated() {
         let rows = [
             row("a", ExitCode::Success),
             row("b", ExitCode::Provider),
@@ -382,7 +382,7 @@ mod tests {
         let (mut results, before) = Results::open(&path, true).unwrap();
         assert_eq!(before.done.len(), 2);
         assert_eq!(before.tally.exit_code(), ExitCode::NotMet);
-        // The new file is locked as the old one was.
+        // The new file is locked like the old one.
         assert!(matches!(
             Results::open(&path, false),
             Err(ResultsError::InUse { .. })
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_left_alone() {
+    fn a_foreign_file_is_not_changed() {
         let contents: [&[u8]; 15] = [
             b"my notes\nmore\n",
             b"{\"id\": 1}\n",
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_rows_and_is_none_is_left_alone() {
+    fn a_file_with_foreign_text_after_rows_is_not_changed() {
         let rows = text(&[row("a", ExitCode::Success)]);
         for end in ["a note", "{}", "{\"id\":1}", "{\"id\": \"b", "[1,", "\0\0"] {
             let content = rows.clone() + end;
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_row_is_cut_where_it_is_recognisably_torn() {
+    fn a_single_row_is_removed_only_if_it_is_recognizably_incomplete() {
         let whole = text(&[row("a \"quoted\" \u{1f980}", ExitCode::Success)]);
         let head = whole.find("met").unwrap() + 1;
         for cut in 1..whole.len() - 1 {
@@ -460,7 +460,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn wherever_the_last_row_is_torn_the_others_stay(cut in 1..400_usize, again: bool) {
+        fn the_other_rows_stay_wherever_the_last_one_is_cut(cut in 1..400_usize, again: bool) {
             let rows = [row("a", ExitCode::Success), row("b", ExitCode::NotMet), row("c", ExitCode::Success)];
             let whole = text(&rows);
             let kept = text(&rows[..2]);

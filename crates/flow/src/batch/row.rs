@@ -7,14 +7,15 @@ use crate::model::ModelError;
 use crate::reflector::ErrorCategory;
 use crate::types::{ConvergenceReason, ExitCode, RunRecord, TokenUsage, Version};
 
-/// What became of a task: one line of the output. The names are those of the JSON result of a run.
+/// The result of a task: one line of the output. The fields have the same names as in the JSON result of a
+/// run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The task's id; null where its line is bad and has none that is its own.
+    /// The task's id; null if its line is invalid and has no id of its own.
     pub id: Option<String>,
     /// Its line in the input.
     pub line: u64,
-    /// What became of it, in a word.
+    /// The outcome in one word.
     pub status: Status,
     /// The exit code that `reflect draft` would have had.
     pub exit_code: ExitCode,
@@ -25,69 +26,69 @@ pub struct Row {
     /// The first draft's overall score, if it has one.
     #[serde(default)]
     pub first_score: Option<f64>,
-    /// Why the run stopped; null where there was none.
+    /// Why the run stopped; null if there was no run.
     pub convergence_reason: Option<ConvergenceReason>,
-    /// The run, for `reflect history show`; null where there was none.
+    /// The run, for `reflect history show`; null if there was none.
     pub run_id: Option<Uuid>,
-    /// How often it was tried: 1 unless it was tried again; 0 where there was no run.
+    /// The number of attempts: 1 unless the task was retried; 0 if there was no run.
     #[serde(default)]
     pub attempts: u32,
-    /// How many drafts were tried, in all attempts.
+    /// The number of drafts in all attempts.
     pub iterations_used: u32,
-    /// Tokens of all attempts.
+    /// The tokens of all attempts.
     pub token_usage: TokenUsage,
-    /// What it cost, in the unit of the user's prices; null where that is not known.
+    /// The cost in the unit of the user's prices; null if unknown.
     pub cost: Option<f64>,
-    /// Seconds, of all attempts; null where there was no run.
+    /// The duration of all attempts in seconds; null if there was no run.
     pub execution_time: Option<f64>,
-    /// What went wrong, if something did.
+    /// The error, if there was one.
     pub error: Option<String>,
-    /// What kind of failure it is; null for what has a verdict.
+    /// The category of the failure; null if there is a verdict.
     #[serde(default)]
     pub error_category: Option<ErrorCategory>,
-    /// The attempts that failed before, in order, if it was tried again.
+    /// The earlier failed attempts, in order, if the task was retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replanned: Vec<Replanned>,
-    /// Further fields of whoever did the task: a benchmark has some.
+    /// Further fields, such as those of a benchmark.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// An attempt that failed, and what was changed for the next one.
+/// A failed attempt, and what was changed for the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replanned {
     /// Its run.
     pub run_id: Option<Uuid>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// What kind of failure it was.
+    /// The category of the failure.
     pub error_category: Option<ErrorCategory>,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub execution_time: Option<f64>,
-    /// What the next attempt did otherwise, in words.
+    /// What the next attempt changed, in words.
     pub adjusted: String,
 }
 
-/// What became of a task.
+/// The outcome of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// The criteria are met.
     Met,
-    /// They are not.
+    /// The criteria are not met.
     NotMet,
-    /// A limit of the run was reached first.
+    /// The run reached a limit first.
     Stopped,
-    /// No verdict could be had.
+    /// There is no verdict.
     Unjudged,
-    /// The model, or this machine, failed.
+    /// The model or this machine failed.
     Failed,
-    /// The line is no task, or its criteria cannot be used.
+    /// The line is not a valid task, or its criteria are invalid.
     Invalid,
 }
 
 impl Status {
-    /// All of them, the best first.
+    /// All outcomes, best first.
     pub const ALL: [Self; 6] = [
         Self::Met,
         Self::NotMet,
@@ -97,7 +98,7 @@ impl Status {
         Self::Invalid,
     ];
 
-    /// What the exit code of a run stands for.
+    /// Returns the outcome for the exit code of a run.
     pub fn of(code: ExitCode) -> Self {
         match code {
             ExitCode::Success => Self::Met,
@@ -109,13 +110,13 @@ impl Status {
         }
     }
 
-    /// Whether the task came to no verdict, for a reason that may be gone the next time: what `--retry-failed` does
-    /// again, and `--fail-fast` stops at.
+    /// Whether the task has no verdict for a reason that may be temporary. `--retry-failed` repeats these
+    /// tasks, and `--fail-fast` stops at them.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Unjudged | Self::Failed | Self::Invalid)
     }
 
-    /// In words, to follow a number.
+    /// Describes the outcome, to follow a number.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -129,8 +130,8 @@ impl Status {
 }
 
 impl Row {
-    /// Of a finished run; `None` if it was interrupted, which is no result. `last` is the failure of the run's last
-    /// call, where that is known.
+    /// Creates the row of a completed run; `None` if the run was interrupted. `last` is the error of its last
+    /// call, if known.
     pub(super) fn of(
         line: u64,
         id: String,
@@ -165,7 +166,7 @@ impl Row {
         })
     }
 
-    /// Of a line that is no task.
+    /// Creates the row of an invalid line.
     pub fn invalid(line: u64, id: Option<String>, error: String) -> Self {
         Self {
             id,
@@ -189,15 +190,15 @@ impl Row {
         }
     }
 
-    /// How long the last attempt took, in seconds: what is there holds all of them.
+    /// Returns the duration of the last attempt in seconds. `execution_time` covers all attempts.
     pub(super) fn last_time(&self) -> Option<f64> {
         let earlier = self.replanned.iter().filter_map(|it| it.execution_time);
         let before: f64 = earlier.sum();
         self.execution_time.map(|all| (all - before).max(0.0))
     }
 
-    /// The row of a task that failed as `self` says, was changed as `adjusted` says, and was tried again. What the
-    /// last attempt came to is what the task came to, but for a draft that only an earlier one has.
+    /// Combines the row of a failed attempt with that of the next one. `adjusted` describes the change. The
+    /// last attempt decides the result, but a draft is kept from an earlier attempt if the last one has none.
     #[must_use]
     pub(super) fn then(self, adjusted: String, again: Self) -> Self {
         let last_time = self.last_time();
@@ -229,9 +230,9 @@ impl Row {
         }
     }
 
-    /// As a line of the output, with its end.
+    /// Returns the row as a line of JSON, with its line end.
     pub fn to_line(&self) -> String {
-        // Nothing in a row cannot be written as JSON.
+        // A row can always be serialized.
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');
         line

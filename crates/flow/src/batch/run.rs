@@ -1,4 +1,4 @@
-//! The batch itself: begins runs, waits for them, gives their rows away.
+//! Runs a batch: starts runs, waits for them, and passes on their rows.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::engine::{Loop, Observer};
 use crate::model::{CallReport, ModelError};
 use crate::types::{Event, ExitCode, Stamped, Task, TokenUsage};
 
-/// The criteria of a task cannot be used.
+/// The criteria of a task are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CriteriaError(pub String);
@@ -34,106 +34,106 @@ impl From<CriteriaError> for String {
     }
 }
 
-/// What a batch asks of whoever starts it.
+/// What a batch needs from its caller.
 #[async_trait::async_trait(?Send)]
 pub trait Host {
-    /// The loop for tasks with these criteria; `None` for those of the batch. Asked once for each task.
+    /// Returns the loop for tasks with these criteria; `None` means those of the batch. Called once per task.
     ///
     /// # Errors
-    /// If these criteria cannot be used. The task then is invalid; others go on.
+    /// If these criteria are invalid. The task is then invalid; others continue.
     async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, CriteriaError>;
 
-    /// Who sees the events of the next run.
+    /// Returns the observer of the next run.
     fn observer(&self) -> Box<dyn Observer>;
 
-    /// Tells a task what is known from earlier runs, before it is tried with this loop. By default it is told nothing.
+    /// Adds memories to a task before its run with this loop. By default it adds none.
     fn recall(&self, _plan: &Loop, _task: &mut Task) {}
 
-    /// A run whose task was told something has ended.
+    /// Called when a run that used memories has ended.
     fn measure(&self, _run_id: Uuid) {}
 }
 
-/// Who does tasks elsewhere.
+/// Runs tasks elsewhere.
 pub trait Remote {
-    /// A task that is to be done. Asked once for each task.
+    /// Prepares a task. Called once per task.
     ///
     /// # Errors
-    /// If its criteria cannot be used, why. The task then is invalid; others go on.
+    /// The reason, if its criteria are invalid. The task is then invalid; others continue.
     fn task(&self, line: u64, id: String, item: Item) -> Result<Box<dyn RemoteTask + '_>, String>;
 }
 
-/// A task that is done elsewhere.
+/// A task that runs elsewhere.
 #[async_trait::async_trait(?Send)]
 pub trait RemoteTask {
-    /// What there is to do it otherwise with, where it fails.
+    /// Returns what a further attempt can change.
     fn means(&self) -> Means;
 
-    /// Has the task done, in another way where there is an adjustment; its row, or `None` where nobody waits for it any
-    /// more. Dropping this is giving up on it.
+    /// Runs the task, with this adjustment if there is one. Returns its row, or `None` if the result is no
+    /// longer needed. Dropping the future abandons the task.
     async fn attempt(&mut self, adjustment: Option<Adjustment>) -> Option<Row>;
 }
 
-/// Who does the tasks of a batch.
+/// Where the tasks of a batch run.
 #[derive(Clone, Copy)]
 pub enum Hands<'a> {
-    /// This process, with loops of this host.
+    /// In this process, with the loops of this host.
     Here(&'a dyn Host),
-    /// Somebody else.
+    /// Elsewhere.
     Elsewhere(&'a dyn Remote),
 }
 
-/// Where rows go.
+/// The destination of rows.
 pub trait Output {
-    /// Takes a row. What is taken is kept: the task is not done again.
+    /// Writes a row. A written row is final: its task is not repeated.
     ///
     /// # Errors
-    /// If it cannot be kept. The batch ends at once then; rows of tasks that were done by then still come.
+    /// If the row cannot be written. The batch then stops; rows of tasks already completed still follow.
     fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String>;
 
-    /// Something changed besides: tasks were begun, or the batch is about to stop.
+    /// Called on other changes: tasks started, or the batch is about to stop.
     fn changed(&mut self, now: Now);
 }
 
-/// Whether rows are still wanted.
+/// Whether the destination accepts more rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// They are.
+    /// It does.
     Go,
-    /// Nobody reads them any more.
+    /// The reader is gone.
     End,
 }
 
-/// How a batch stands.
+/// The state of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// Tasks under way; of a row, with its own.
+    /// The number of tasks in progress; for a row, including its own.
     pub under_way: usize,
-    /// Whether no further task is begun.
+    /// Whether no further tasks start.
     pub stopping: bool,
 }
 
-/// How a batch goes, besides its pace.
+/// The options of a batch, apart from its pace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Rows in the order of their tasks, instead of as they come.
+    /// Write rows in the order of their tasks, not of their completion.
     pub ordered: bool,
-    /// Begin no further task after one that failed.
+    /// Start no further task after a failed one.
     pub fail_fast: bool,
-    /// How often a task that failed is tried again in another way, where that may help.
+    /// How often a failed task is retried in another way, if that may help.
     pub replan: u32,
-    /// What ends it early.
+    /// Limits that end the batch early.
     pub limits: Limits,
 }
 
-/// How many limited tasks begin elsewhere before it is known what one of them uses.
+/// How many tasks may start elsewhere under a limit before the usage of the first is known.
 const UNKNOWN: usize = 4;
 
-/// What all runs of this call have used, those under way included.
+/// The usage of all runs of this call, including those in progress.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     tokens: u64,
     cost: f64,
-    /// How many of them ended, where what a run uses is known at its end only.
+    /// The number of completed remote runs; their usage is known only at the end.
     rows: u32,
 }
 
@@ -143,7 +143,7 @@ impl Spent {
         self.cost += cost.unwrap_or(0.0);
     }
 
-    /// The limit that is reached, if one is.
+    /// Returns the limit that is reached, if any.
     fn reached(self, limits: Limits) -> Option<Stop> {
         if limits.tokens.is_some_and(|limit| self.tokens >= limit) {
             Some(Stop::Tokens)
@@ -155,10 +155,10 @@ impl Spent {
     }
 }
 
-/// Does the tasks that come, and gives their rows to `output`. `tally` holds what was done before.
+/// Runs the incoming tasks and passes their rows to `output`. `tally` counts earlier results.
 ///
-/// After `drain` is cancelled nothing more is begun, and what is under way is finished. What is cut off, by the limit
-/// on time or by a failure that all tasks would meet, has no row, and so is done again by the next call.
+/// After `drain` is cancelled, nothing more starts and tasks in progress finish. Tasks cut off by the time
+/// limit or by a failure that affects all tasks have no row, so the next call repeats them.
 pub async fn run(
     mut entries: mpsc::Receiver<io::Result<Entry>>,
     gate: &Arc<Gate>,
@@ -231,7 +231,7 @@ pub async fn run(
                 cut.cancel();
             }
             Some(finished) = runs.next(), if !runs.is_empty() => {
-                // With it, since the next one takes its place.
+                // Includes the completed task, because the next one takes its slot.
                 batch.finished(finished.place, finished.row, runs.len() + 1);
             }
             entry = entries.recv(), if batch.wants_input() => match entry {
@@ -251,15 +251,15 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// A batch under way, without its runs.
+/// A batch in progress, without its runs.
 struct Batch<'a> {
     options: Options,
     output: &'a mut dyn Output,
     queue: Queue,
     order: Order,
-    /// The place of the next entry.
+    /// The position of the next entry.
     next: u64,
-    /// Whether the input is at its end.
+    /// Whether the input has ended.
     over: bool,
     stop: Option<Stop>,
     tally: Tally,
@@ -270,7 +270,7 @@ impl Batch<'_> {
         self.stop.is_none() && !self.over && !self.queue.is_full() && self.order.admits(self.next)
     }
 
-    /// How it stands, with so many runs.
+    /// Returns the state with this many runs in progress.
     fn now(&self, under_way: usize) -> Now {
         Now {
             under_way,
@@ -278,7 +278,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Stops where a limit is reached.
+    /// Stops if a limit is reached.
     fn heed(&mut self, spent: &Mutex<Spent>) {
         if self.stop.is_some() {
             return;
@@ -357,27 +357,27 @@ struct Finished {
     row: Option<Row>,
 }
 
-/// The limit that is reached, if one is.
+/// Returns the limit that is reached, if any.
 fn reached(limits: Limits, spent: &Mutex<Spent>) -> Option<Stop> {
     spent.lock().reached(limits)
 }
 
-/// What all tasks under way share.
+/// The state shared by all tasks in progress.
 struct Floor<'a> {
     hands: Hands<'a>,
     gate: &'a Gate,
     spent: &'a Arc<Mutex<Spent>>,
     limits: Limits,
     replan: u32,
-    /// Ends what is under way.
+    /// Cancels the tasks in progress.
     cut: &'a CancellationToken,
-    /// Nothing more is begun.
+    /// Cancelled when nothing more may start.
     halted: CancellationToken,
 }
 
 impl Floor<'_> {
-    /// Whether one more task may begin with so many under way. What those elsewhere use is known when they have ended:
-    /// until then each counts as much as the others did on average.
+    /// Whether another task may start with this many in progress. The usage of remote tasks is known only
+    /// when they end, so each counts as the average of the completed ones.
     fn affords_one_more(&self, under_way: usize) -> bool {
         let is_limited = self.limits.tokens.is_some() || self.limits.cost.is_some();
         if under_way == 0 || !is_limited || matches!(self.hands, Hands::Here(_)) {
@@ -457,7 +457,7 @@ impl Floor<'_> {
         self.attempts(&Means::of(&plan), attempt).await
     }
 
-    /// Tries a task, and again in another way where that may help. `None` if it was cut off.
+    /// Tries a task, and retries it in another way if that may help. Returns `None` if it was cut off.
     async fn attempts(
         &self,
         means: &Means,
@@ -483,12 +483,12 @@ impl Floor<'_> {
         Some(row)
     }
 
-    /// Whether a task failed because everything fails: that is not its result.
+    /// Whether a task failed because all tasks fail, which is not a result of the task.
     fn is_hopeless(&self, code: ExitCode) -> bool {
         code == ExitCode::Provider && self.gate.failure().is_some()
     }
 
-    /// A run of this process. `None` if it was cut off.
+    /// Runs a task in this process. Returns `None` if it was cut off.
     async fn run(
         &self,
         host: &dyn Host,
@@ -513,7 +513,7 @@ impl Floor<'_> {
     }
 }
 
-/// Adds up what calls use, while the run goes on.
+/// Adds up the usage of calls during a run.
 struct Counted {
     observer: Box<dyn Observer>,
     spent: Arc<Mutex<Spent>>,

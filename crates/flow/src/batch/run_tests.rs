@@ -11,19 +11,19 @@ use crate::model::ScriptedModel;
 use crate::reflector::ErrorCategory;
 use crate::types::Task;
 
-/// What stands in a line of a generated batch.
+/// The kind of a generated line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Good,
-    /// With criteria of its own.
+    /// With its own criteria.
     Other,
-    /// With criteria that cannot be used.
+    /// With invalid criteria.
     Unusable,
-    /// No task at all.
+    /// Not a task.
     Bad,
 }
 
-/// Gives the same loop to all, after as many turns as chance says.
+/// Returns the same loop to all tasks, after a random number of turns.
 struct Fake {
     plan: Arc<Loop>,
     turns: Vec<u8>,
@@ -49,7 +49,7 @@ impl Host for Fake {
     }
 }
 
-/// Keeps the rows, until it has enough of them.
+/// Collects a maximum number of rows.
 struct Kept {
     rows: Vec<Row>,
     most: usize,
@@ -76,7 +76,7 @@ fn entry(line: u64, task: Result<Item, String>) -> Entry {
     }
 }
 
-/// Runs a batch whose model answers every task with one text, or fails each time.
+/// Runs a batch whose model gives the same reply to every task, or always fails.
 fn rows_of(
     kinds: &[Kind],
     turns: Vec<u8>,
@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_task_has_one_row_whatever_finishes_when(
+    fn every_task_has_one_row_in_any_order_of_completion(
         kinds in kinds(),
         turns in proptest::collection::vec(0..12_u8, 1..24),
         at_once in 1..9_usize,
@@ -172,7 +172,7 @@ proptest! {
 }
 
 #[test]
-fn what_fails_is_a_row_and_what_all_would_meet_is_none() {
+fn a_failed_task_has_a_row_but_a_failure_of_all_tasks_has_none() {
     let kinds = [Kind::Good; 5];
     let auto = Concurrency::Auto;
     let failing = "error = { class = 'rejected', message = 'not this' }";
@@ -194,7 +194,7 @@ fn what_fails_is_a_row_and_what_all_would_meet_is_none() {
     assert_eq!(ending.exit_code(), ExitCode::Provider);
 }
 
-/// Is at work on a task when a line comes that is none.
+/// Sends an invalid line while its first task is in progress.
 struct AtWork(Cell<Option<mpsc::Sender<io::Result<Entry>>>>);
 
 impl Remote for AtWork {
@@ -207,7 +207,7 @@ impl Remote for AtWork {
     }
 }
 
-/// A task that takes some turns.
+/// A task that takes several turns.
 struct Slow(u64, String);
 
 #[async_trait::async_trait(?Send)]
@@ -227,9 +227,9 @@ impl RemoteTask for Slow {
     }
 }
 
-/// Tasks elsewhere tell what they used when they have ended.
+/// Remote tasks report their usage only at the end.
 #[tokio::test]
-async fn a_limit_is_passed_by_no_more_than_what_is_under_way() {
+async fn a_limit_is_exceeded_at_most_by_the_tasks_in_progress() {
     let (sender, receiver) = mpsc::channel(64);
     for line in 1..=60 {
         let task = Item {
@@ -264,11 +264,11 @@ async fn a_limit_is_passed_by_no_more_than_what_is_under_way() {
     )
     .await;
     assert_eq!(ending.stop, Some(Stop::Tokens));
-    // Ten tasks are worth the limit, and each that is under way counts.
+    // Ten tasks reach the limit, and each task in progress counts.
     assert_eq!(output.0.len(), 10);
 }
 
-/// Keeps how many tasks were under way when a row came, by its line.
+/// Records the line of each row and the number of tasks in progress.
 struct UnderWay(Vec<(u64, usize)>);
 
 impl Output for UnderWay {
@@ -281,7 +281,7 @@ impl Output for UnderWay {
 }
 
 #[tokio::test]
-async fn a_line_that_is_no_task_leaves_those_under_way() {
+async fn an_invalid_line_does_not_change_the_tasks_in_progress() {
     let (sender, entries) = mpsc::channel(1);
     let task = Item {
         task: Task::new("Write a line."),
@@ -308,10 +308,10 @@ async fn a_line_that_is_no_task_leaves_those_under_way() {
     assert_eq!(output.0, [(2, 1), (1, 1)]);
 }
 
-/// What was tried with tasks that are done elsewhere: the line, and what was done otherwise.
+/// The attempts at remote tasks: the line, and the adjustment.
 type Tried = Vec<(u64, Option<Adjustment>)>;
 
-/// Fails so often at each task, with 10 tokens each time, and does it then.
+/// Fails this many times at each task, using 10 tokens each time, then succeeds.
 struct Failing {
     times: u32,
     tried: RefCell<Tried>,
@@ -375,7 +375,7 @@ impl RemoteTask for FailingTask<'_> {
     }
 }
 
-/// The rows of two tasks, one of them invalid, that are done by somebody who fails so often, and what was tried.
+/// Runs two remote tasks, one of them invalid, that fail this many times. Returns the rows and the attempts.
 fn elsewhere(times: u32, options: Options) -> (Vec<Row>, Ending, Tried) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -412,7 +412,7 @@ fn elsewhere(times: u32, options: Options) -> (Vec<Row>, Ending, Tried) {
 }
 
 #[test]
-fn what_fails_elsewhere_is_tried_again_there_in_another_way() {
+fn a_failed_remote_task_is_retried_remotely_in_another_way() {
     let again = Options {
         replan: 3,
         ordered: true,
@@ -428,7 +428,7 @@ fn what_fails_elsewhere_is_tried_again_there_in_another_way() {
         panic!("three attempts: {tried:?}");
     };
     assert_eq!(first, &(1, None));
-    // No two attempts are taken for the same one.
+    // No two attempts may look the same.
     assert!(second.1.is_some() && third.1.is_some() && second.1 != third.1);
     let said: Vec<bool> = row
         .replanned
@@ -439,10 +439,10 @@ fn what_fails_elsewhere_is_tried_again_there_in_another_way() {
 }
 
 #[test]
-fn what_fails_elsewhere_is_left_where_that_is_wanted() {
+fn a_failed_remote_task_is_not_retried_without_replan_or_past_a_limit() {
     let (rows, _, tried) = elsewhere(9, Options::default());
     assert_eq!((rows.len(), tried.len()), (2, 1));
-    // After the second attempt the limit is reached.
+    // The second attempt reaches the limit.
     let limited = Options {
         replan: 5,
         limits: Limits {
@@ -458,7 +458,7 @@ fn what_fails_elsewhere_is_left_where_that_is_wanted() {
 }
 
 #[test]
-fn it_ends_early_where_it_is_to() {
+fn a_batch_stops_at_a_limit_without_a_reader_and_with_fail_fast() {
     let kinds = [Kind::Good; 20];
     let one = Concurrency::Fixed(1);
     let limits = |limits| Options {
@@ -487,13 +487,13 @@ fn it_ends_early_where_it_is_to() {
 }
 
 #[test]
-fn what_may_go_otherwise_is_tried_again_and_has_one_row() {
+fn a_retried_task_has_one_row() {
     let kinds = [Kind::Good; 5];
     let again = Options {
         replan: 2,
         ..Options::default()
     };
-    // Time-outs are tried again at once.
+    // Timeouts are retried immediately.
     let failing = "error = { class = 'transient', message = 'the request timed out' }";
     let (rows, ending) = rows_of(&kinds, vec![1], Concurrency::Fixed(2), again, failing, 99);
     assert_eq!((rows.len(), ending.tally.rows()), (5, 5));
@@ -512,7 +512,7 @@ fn what_may_go_otherwise_is_tried_again_and_has_one_row() {
 }
 
 #[test]
-fn nothing_is_tried_again_once_the_batch_is_to_end() {
+fn nothing_is_retried_once_the_batch_stops() {
     let kinds = [Kind::Good; 3];
     let failing = "error = { class = 'transient', message = 'the request timed out' }";
     let options = Options {
@@ -523,7 +523,7 @@ fn nothing_is_tried_again_once_the_batch_is_to_end() {
         },
         ..Options::default()
     };
-    // The limit is reached before anything is begun.
+    // The limit is reached before anything starts.
     let (rows, ending) = rows_of(&kinds, vec![1], Concurrency::Fixed(1), options, failing, 99);
     assert_eq!((rows.len(), ending.stop), (0, Some(Stop::Tokens)));
     let fast = Options {

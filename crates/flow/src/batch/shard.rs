@@ -1,6 +1,6 @@
 use std::str::FromStr;
 
-/// One of several parts of the tasks, for as many processes: every so many-th task.
+/// One of several shards of the tasks, for parallel processes: every n-th task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     index: u64,
@@ -8,7 +8,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether a task is in this part, by its place among the tasks, from 0.
+    /// Whether the task at this position, from 0, is in this shard.
     pub fn has(self, place: u64) -> bool {
         place % self.of == self.index
     }
@@ -17,7 +17,7 @@ impl Shard {
 impl FromStr for Shard {
     type Err = String;
 
-    /// Reads `i/n`, with `i` from 0 to `n` - 1, as Slurm and Kubernetes count.
+    /// Parses `i/n`, with `i` from 0 to `n` - 1, as Slurm and Kubernetes count.
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once('/');
         let parts = parts.and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_task_is_in_exactly_one_part() {
+    fn every_task_is_in_exactly_one_shard() {
         let shards: Vec<Shard> = (0..7).map(|i| format!("{i}/7").parse().unwrap()).collect();
         for place in 0..100 {
             assert_eq!(shards.iter().filter(|shard| shard.has(place)).count(), 1);
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_counted_from_0() {
+    fn shards_are_counted_from_0() {
         let error = "4/4".parse::<Shard>().unwrap_err();
         assert!(error.contains("from 0 to 3"), "{error}");
         for bad in ["", "1", "a/b", "1/0", "-1/2", "0/0"] {

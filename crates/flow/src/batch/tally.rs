@@ -1,18 +1,18 @@
 use super::row::{Row, Status};
 use crate::types::{ExitCode, TokenUsage};
 
-/// What became of the tasks, in numbers.
+/// The number of tasks by outcome.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     counts: [u64; Status::ALL.len()],
     worst: Option<ExitCode>,
-    /// Tokens of the tasks that were done in this call.
+    /// The tokens of the tasks of this call.
     pub token_usage: TokenUsage,
     known_cost: f64,
     without_cost: u64,
 }
 
-/// From the worst to the best: what cannot be judged at all before what is judged and found wanting.
+/// From worst to best: tasks without a verdict before tasks that do not meet their criteria.
 const WORST_FIRST: [ExitCode; 8] = [
     ExitCode::Interrupted,
     ExitCode::Failure,
@@ -24,14 +24,14 @@ const WORST_FIRST: [ExitCode; 8] = [
     ExitCode::Success,
 ];
 
-/// The worse of two exit codes.
+/// Returns the worse of two exit codes.
 pub(super) fn worse(a: ExitCode, b: ExitCode) -> ExitCode {
     let is_one = |code: &&ExitCode| **code == a || **code == b;
     WORST_FIRST.iter().find(is_one).copied().unwrap_or(a)
 }
 
 impl Tally {
-    /// Takes in a row of this call.
+    /// Adds a row of this call.
     pub(super) fn add(&mut self, row: &Row) {
         self.count(row.status, row.exit_code);
         self.token_usage += row.token_usage;
@@ -41,29 +41,29 @@ impl Tally {
         }
     }
 
-    /// Takes in what was written before this call.
+    /// Adds a row written before this call.
     pub(super) fn count(&mut self, status: Status, code: ExitCode) {
         self.counts[status as usize] += 1;
         self.worst = Some(self.worst.map_or(code, |worst| worse(worst, code)));
     }
 
-    /// How many tasks came to this.
+    /// Returns the number of tasks with this outcome.
     pub fn of(&self, status: Status) -> u64 {
         self.counts[status as usize]
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// What the tasks of this call cost; `None` where the cost of one is not known.
+    /// Returns the cost of the tasks of this call; `None` if the cost of any task is unknown.
     pub fn cost(&self) -> Option<f64> {
         let known = self.without_cost == 0 && self.token_usage != TokenUsage::default();
         known.then(|| (self.known_cost * 1e9).round() / 1e9)
     }
 
-    /// The exit code of the worst row; success where there is none.
+    /// Returns the exit code of the worst row; success if there is none.
     pub fn exit_code(&self) -> ExitCode {
         self.worst.unwrap_or(ExitCode::Success)
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_row_decides() {
+    fn the_worst_row_decides_the_exit_code() {
         let mut tally = Tally::default();
         assert_eq!(tally.exit_code(), ExitCode::Success);
         for (code, worst) in [
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn places_in_the_table_are_those_of_the_list() {
+    fn table_positions_match_the_list() {
         for (index, status) in Status::ALL.into_iter().enumerate() {
             assert_eq!(status as usize, index);
         }

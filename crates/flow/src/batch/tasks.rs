@@ -1,4 +1,4 @@
-//! From lines to what is to be done.
+//! Converts input lines to tasks.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -12,26 +12,25 @@ use super::shard::Shard;
 use super::template::PromptTemplate;
 use crate::types::Task;
 
-/// How many entries are read ahead of those that look ahead already.
+/// How many entries the reader thread reads ahead.
 const AHEAD: usize = 8;
 
-/// What all tasks of a batch have in common.
+/// The settings shared by all tasks of a batch.
 #[derive(Debug, Default)]
 pub struct Shape {
-    /// What every task is given besides what its line says: system text, files, facts.
+    /// What every task receives in addition to its line: system text, files, facts.
     pub base: Task,
-    /// What prompts are made of; `None` where each line has its own.
+    /// The prompt template; `None` if each line has its own prompt.
     pub template: Option<PromptTemplate>,
     /// How many of the last messages of a history are used.
     pub messages: u32,
-    /// The part of the tasks that is done here; `None` for all.
+    /// The shard of the tasks that runs here; `None` for all.
     pub shard: Option<Shard>,
-    /// What was done before.
+    /// The tasks that are already done.
     pub done: Seen,
 }
 
-/// What is to be done, one entry after another. What was done before, and what another process does, is passed
-/// over.
+/// An iterator over the tasks to run. Skips tasks that are already done or belong to another shard.
 pub struct Tasks<R> {
     reader: Reader<R>,
     shape: Arc<Shape>,
@@ -41,7 +40,7 @@ pub struct Tasks<R> {
 }
 
 impl<R: Read> Tasks<R> {
-    /// What this reader reads.
+    /// Creates the tasks of this reader.
     pub fn new(reader: Reader<R>, shape: Arc<Shape>) -> Self {
         Self {
             reader,
@@ -52,12 +51,12 @@ impl<R: Read> Tasks<R> {
         }
     }
 
-    /// How many tasks were passed over so far because they were done before.
+    /// Returns how many completed tasks were skipped so far.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// The next entry; `None` at the end.
+    /// Returns the next entry; `None` at the end.
     ///
     /// # Errors
     /// If the input cannot be read.
@@ -65,7 +64,7 @@ impl<R: Read> Tasks<R> {
         while let Some(line) = self.reader.next()? {
             let place = self.place;
             self.place += 1;
-            // Ids are told apart over all parts, so that all processes agree on whose a repeated id is.
+            // All shards check for repeated ids, so that all processes agree on which task has an id.
             let (id, identified) = self.identify(&line);
             if !self.shape.shard.is_none_or(|shard| shard.has(place)) {
                 continue;
@@ -90,7 +89,7 @@ impl<R: Read> Tasks<R> {
         Ok(None)
     }
 
-    /// The id of a line, and what is wrong with it. A line that is no task has one only if it says so.
+    /// Returns the id of a line and any problem with it. An invalid line has an id only if it gives one.
     fn identify(&mut self, line: &Line) -> (Option<String>, Result<(), String>) {
         let given = match line.fields.as_ref().map(line::id) {
             Ok(Ok(given)) => given,
@@ -116,7 +115,7 @@ impl<R: Read> Tasks<R> {
             ..
         } = &*self.shape;
         if self.reader.has_columns() && template.is_none() {
-            // Nobody asked for the other columns.
+            // Without a template, the other columns are not used.
             fields.remove("vars");
         }
         line::item(fields, base, template.as_ref(), *messages)
@@ -124,7 +123,7 @@ impl<R: Read> Tasks<R> {
 }
 
 impl<R: Read + 'static> Tasks<R> {
-    /// Reads on a thread of its own, no further ahead than is needed. `open` is called there.
+    /// Reads in a separate thread, with bounded read-ahead. `open` is called there.
     pub fn read_ahead(
         open: impl FnOnce() -> Self + Send + 'static,
     ) -> mpsc::Receiver<io::Result<Entry>> {
@@ -166,7 +165,7 @@ mod tests {
                         nonsense\n{\"id\": \"e\"}\n{\"id\": [], \"prompt\": \"6\"}\n{\"id\": 2, \"prompt\": \"7\"}";
 
     #[test]
-    fn every_line_is_a_task_or_says_why_not() {
+    fn every_line_is_a_task_or_an_error() {
         let (entries, _) = entries(TEXT, Shape::default());
         let ids: Vec<Option<&str>> = entries.iter().map(|entry| entry.id.as_deref()).collect();
         assert_eq!(
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_passed_over() {
+    fn completed_tasks_are_skipped() {
         let mut shape = Shape::default();
         shape.done.insert(Some("a"), 1);
         shape.done.insert(None, 4);
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_share_every_line_and_agree_on_ids() {
+    fn shards_cover_every_line_and_agree_on_ids() {
         let mut lines = Vec::new();
         for index in 0..3 {
             let shape = Shape {

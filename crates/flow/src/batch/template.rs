@@ -1,4 +1,4 @@
-//! The template that prompts are made of.
+//! The template of prompts.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 
 use crate::template;
 
-/// How much work one prompt may make, in instructions of the template engine: a thousand times that of any real
-/// one.
+/// The maximum work for one prompt, in instructions of the template engine: a thousand times that of any
+/// realistic one.
 const FUEL: u64 = 100_000;
 
 const NAME: &str = "prompt";
 
-/// A template for prompts, as `Write about {{ topic }}`. It is filled in with what stands in a task's line; what
-/// stands there is never taken for a template.
+/// A template for prompts, such as `Write about {{ topic }}`. It is rendered with the values of a task's
+/// line, which are never treated as templates.
 #[derive(Debug)]
 pub struct PromptTemplate {
     environment: Environment<'static>,
@@ -26,22 +26,22 @@ pub struct PromptTemplate {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// The text is no template.
+    /// The text is not a valid template.
     #[error("{}", message_of(.0))]
     Syntax(#[source] Error),
-    /// The template names what the task has no value for.
+    /// The template uses a name that the task has no value for.
     #[error("the prompt names `{0}`, which this task has no value for")]
     Missing(String),
-    /// The template cannot be filled in with the task's values.
+    /// The template cannot be rendered with the task's values.
     #[error("the prompt cannot be filled in: {}", message_of(.0))]
     Render(#[source] Error),
 }
 
 impl PromptTemplate {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is not a valid template.
     pub fn new(text: &str) -> Result<Self, TemplateError> {
         let mut environment = template::environment();
         environment.set_fuel(Some(FUEL));
@@ -57,10 +57,10 @@ impl PromptTemplate {
         Ok(Self { environment, names })
     }
 
-    /// The prompt of a task with these values.
+    /// Renders the prompt of a task with these values.
     ///
     /// # Errors
-    /// If the template names what there is no value for, or cannot be filled in with these.
+    /// If a value is missing, or the template cannot be rendered.
     pub fn fill(&self, values: &Map<String, Value>) -> Result<String, TemplateError> {
         let filled = self
             .environment
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_data() {
+    fn values_are_not_rendered_as_templates() {
         let filled = fill("About {{ topic }}.", json!({"topic": "{{ 7 * 7 }} <b>"}));
         assert_eq!(filled.unwrap(), "About {{ 7 * 7 }} <b>.");
         let list = fill(
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named() {
+    fn errors_name_the_missing_value() {
         let error = fill("About {{ topic }} in {{ style }}.", json!({"topic": 1}))
             .unwrap_err()
             .to_string();

@@ -28,7 +28,7 @@ struct Deployment {
     uri: String,
 }
 
-/// The server's answer to a registration.
+/// The server's reply to a registration.
 #[derive(Deserialize)]
 struct Registered {
     id: String,
@@ -41,7 +41,8 @@ struct Named {
     revision: u32,
 }
 
-/// The seconds after which a task on a worker counts as being worked on, not as about to be handed back.
+/// The seconds after which a task on a worker counts as in progress. Before that, the worker may still hand
+/// it back.
 const LONG: u32 = 4;
 
 /// A task that has not ended.
@@ -51,12 +52,12 @@ struct Invocation {
     key: String,
     retry_count: Option<u64>,
     last_failure: Option<String>,
-    /// Whether a worker has had it for so long that it is working on it.
+    /// Whether a worker has had the task long enough to be working on it.
     is_working: Option<bool>,
 }
 
 impl Invocation {
-    /// How often it was tried, and why the last worker handed it back, if one did.
+    /// Returns the number of attempts and the reason, if the last worker handed the task back.
     fn handed_back(&self) -> Option<(u64, String)> {
         let (_, problem) = self.last_failure.as_ref()?.split_once(UNFIT)?;
         let problem = problem.trim_start_matches(": ").lines().next()?;
@@ -69,18 +70,19 @@ impl Invocation {
 pub struct Admin(pub(super) Client);
 
 impl Admin {
-    /// The API at this URL, or at `HOST:PORT`. Sends nothing yet.
+    /// Creates a client for this URL or `HOST:PORT`, without connecting.
     ///
     /// # Errors
-    /// If no client can be made for it.
+    /// If the client cannot be created.
     pub fn new(url: String) -> Result<Self, EngineError> {
         let is_url = url.contains("://");
         let url = if is_url { url } else { format!("http://{url}") };
         Client::new(url.trim_end_matches('/').to_owned()).map(Self)
     }
 
-    /// Makes the server send its tasks to the workers at `HOST:PORT`. With `replace`, the tasks of workers at another
-    /// address or of another version move there, those under way included. Registering the same twice is harmless.
+    /// Makes the server send its tasks to the workers at `HOST:PORT`. With `replace`, moves the tasks of
+    /// workers at another address or of another version there, including those in progress. Repeated
+    /// registrations are harmless.
     ///
     /// # Errors
     /// If the server cannot be reached, cannot reach the address, or has other workers.
@@ -116,11 +118,11 @@ impl Admin {
         ))
     }
 
-    /// Cancels the tasks of a batch whose keys are chosen. Each ends before its next call. Returns how many were under
-    /// way.
+    /// Cancels the tasks of a batch with the chosen keys. Each ends before its next call. Returns how many
+    /// were in progress.
     ///
     /// # Errors
-    /// If the server cannot be reached, or does not answer the question.
+    /// If the server cannot be reached or rejects the query.
     pub async fn cancel(
         &self,
         batch: &str,
@@ -137,18 +139,18 @@ impl Admin {
         Ok(cancelled)
     }
 
-    /// If workers handed back all tasks of a batch that have not ended: how often each was tried at least, and why one
-    /// came back.
+    /// Returns how often each task was tried at least, and one reason, if workers handed back all unfinished
+    /// tasks of a batch. Otherwise `None`.
     ///
     /// # Errors
-    /// If the server cannot be reached, or does not answer the question.
+    /// If the server cannot be reached or rejects the query.
     pub async fn handed_back(&self, batch: &str) -> Result<Option<(u64, String)>, EngineError> {
         let found = self.invocations(batch).await?;
         let all: Option<Vec<_>> = found.iter().map(Invocation::handed_back).collect();
         Ok(all.and_then(|all| all.into_iter().min()))
     }
 
-    /// The tasks of a batch that have not ended.
+    /// Returns the unfinished tasks of a batch.
     async fn invocations(&self, batch: &str) -> Result<Vec<Invocation>, EngineError> {
         #[derive(Deserialize)]
         struct Found {
@@ -167,7 +169,7 @@ impl Admin {
         Ok(found.rows)
     }
 
-    /// Registers the first workers. Others may do so at the same moment with another address. The server has one
+    /// Registers the first workers. Others may register another address at the same time. The server has one
     /// address for all tasks, so the later registration is undone.
     async fn register_first(&self, uri: &str) -> Result<Service, EngineError> {
         let register = json!({ "uri": uri, "force": false });
@@ -184,7 +186,7 @@ impl Admin {
             .ok_or_else(|| EngineError::Refused("it did not keep the registration".to_owned()))
     }
 
-    /// The service of the tasks; `None` if no worker was ever registered.
+    /// Returns the task service; `None` if no worker was ever registered.
     async fn service(&self) -> Result<Option<Service>, EngineError> {
         let answer = self.0.get(&format!("/services/{TASK}")).await?;
         if answer.status == StatusCode::NOT_FOUND {
@@ -194,7 +196,7 @@ impl Admin {
     }
 }
 
-/// The `HOST:PORT` of an address in the server's notation.
+/// Returns the `HOST:PORT` of an address in the server's notation.
 fn authority(url: &str) -> &str {
     url.trim_start_matches("http://").trim_end_matches('/')
 }

@@ -19,16 +19,17 @@ use crate::model::{BaseUrl, tls_config};
 /// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How often an idle connection is probed, and how long the answer may take.
+/// How often an idle connection is probed, and how long the reply may take.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// Requests that wait for rows stay open for long, and a server answers only some hundred on one connection.
+/// The number of connections. Requests that wait for rows stay open for a long time, and a server handles
+/// only a few hundred on one connection.
 const CONNECTIONS: usize = 16;
 
-/// The variable with the bearer token for an authenticating proxy. The engine's own tools read it as well.
+/// The variable with the bearer token for an authenticating proxy. Restate's own tools read it too.
 const TOKEN: &str = "RESTATE_AUTH_TOKEN";
 
-/// How long to wait before the server is asked again after it could not be reached or had no worker.
+/// How long to wait before retrying a server that was unreachable or had no worker.
 pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// One of the server's two sides: the ingress or the admin API.
@@ -39,11 +40,11 @@ pub(super) struct Client {
     clock: Mutex<Clock>,
 }
 
-/// A lower bound of the server's clock, from the dates of its answers. Dates have whole seconds, so the bound is up to
-/// a second too low at first; each answer can raise it.
+/// A lower bound of the server's clock, from the dates of its replies. Dates have whole seconds, so the bound
+/// is up to a second too low at first; each reply can raise it.
 struct Clock {
     began: Instant,
-    /// What the server's clock showed when this client began, in seconds since 1970.
+    /// The time on the server's clock when this client was created, in seconds since 1970.
     least: f64,
 }
 
@@ -55,10 +56,10 @@ impl Clock {
         }
     }
 
-    /// Takes in the date of an answer to a request that was sent `sent` after the beginning.
+    /// Updates the bound with the date of a reply to a request sent `sent` after the start.
     fn see(&mut self, date: f64, sent: Duration) {
         let least = date - self.began.elapsed().as_secs_f64();
-        // Someone set the server's clock back.
+        // The server's clock was set back.
         let is_past = self.least + sent.as_secs_f64() > date + 1.0;
         self.least = if is_past {
             least
@@ -68,7 +69,7 @@ impl Clock {
     }
 }
 
-/// What the server answered.
+/// A reply of the server.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     body: Vec<u8>,
@@ -80,7 +81,7 @@ impl Answer {
             .map_err(|error| EngineError::Refused(format!("unexpected answer: {error}")))
     }
 
-    /// This answer, unless it is a refusal.
+    /// Returns the reply, or an error if its status is not a success.
     pub(super) fn accepted(self) -> Result<Self, EngineError> {
         if self.status.is_success() {
             return Ok(self);
@@ -88,7 +89,7 @@ impl Answer {
         Err(EngineError::Refused(self.message()))
     }
 
-    /// The message of a refusal.
+    /// Returns the message of a failed reply.
     pub(super) fn message(&self) -> String {
         let message = self.json::<serde_json::Value>().ok();
         let message = message.and_then(|it| it["message"].as_str().map(str::to_owned));
@@ -100,7 +101,7 @@ impl Answer {
 }
 
 impl Client {
-    /// A client of the server at this URL. Sends nothing yet.
+    /// Creates a client for the server at this URL, without connecting.
     ///
     /// # Errors
     /// If the URL is invalid, or the bearer token would be sent unencrypted over the network.
@@ -118,8 +119,8 @@ impl Client {
         })
     }
 
-    /// The time by the server's clock in seconds since 1970, whatever this machine's clock shows. Up to a second too low,
-    /// and not finite before the first answer.
+    /// Returns the time on the server's clock in seconds since 1970, independent of this machine's clock. Up
+    /// to a second too low, and not finite before the first reply.
     pub(super) fn time(&self) -> f64 {
         let clock = self.clock.lock();
         clock.least + clock.began.elapsed().as_secs_f64()
@@ -169,17 +170,17 @@ impl Client {
     }
 }
 
-/// The time of an answer, in seconds since 1970.
+/// Returns the date of a reply, in seconds since 1970.
 fn date(headers: &HeaderMap) -> Option<f64> {
     let date = headers.get(DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::parse(date).ok()?;
     Some(date.timestamp().as_duration().as_secs_f64())
 }
 
-/// The header with the bearer token, if one is set.
+/// Returns the header with the bearer token, if one is set.
 ///
 /// # Errors
-/// If others could read it on its way to this URL.
+/// If the token would be sent unencrypted to this URL.
 fn token(base: &str) -> Result<Option<HeaderValue>, EngineError> {
     let Some(token) = std::env::var(TOKEN).ok().filter(|it| !it.is_empty()) else {
         return Ok(None);
@@ -199,7 +200,8 @@ fn authorization(base: &str, token: &str) -> Result<HeaderValue, EngineError> {
     Ok(value)
 }
 
-/// A connection that opens on first use. Without TLS it speaks HTTP/2 from the start, which all requests share.
+/// Creates a connection that opens on first use. Without TLS it uses HTTP/2 with prior knowledge, so that
+/// requests share it.
 fn connection(base: &str, token: Option<&HeaderValue>) -> Result<reqwest::Client, Box<dyn Error>> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_that_of_the_server() {
+    fn the_clock_follows_the_server() {
         let mut clock = Clock::new();
         let sent = clock.began.elapsed();
         // An hour ahead of this machine.
@@ -234,16 +236,16 @@ mod tests {
         assert!((3599.0..=3600.0).contains(&clock.least), "{}", clock.least);
         clock.see(3601.0, sent);
         assert!((3600.0..=3601.0).contains(&clock.least), "{}", clock.least);
-        // An earlier second was only just over.
+        // The date of the earlier second was nearly over.
         clock.see(3600.0, sent);
         assert!((3600.0..=3601.0).contains(&clock.least), "{}", clock.least);
-        // Someone set the clock back.
+        // The server's clock was set back.
         clock.see(60.0, sent);
         assert!(clock.least <= 60.0, "{}", clock.least);
     }
 
     #[test]
-    fn a_token_is_sent_only_where_nobody_else_can_read_it() {
+    fn a_token_is_sent_only_encrypted_or_to_this_machine() {
         for base in [
             "https://queue:8080",
             "http://127.0.0.1:8080",

@@ -4,28 +4,30 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// How often a task is tried with a model that is unusable here.
+/// How often a task tries a model that is unusable here.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// The start of the error with which an unfit worker hands a task back to the server.
+/// The start of the error with which a worker hands a task back to the server.
 pub(super) const UNFIT: &str = "this worker cannot do the task";
 
-/// The models that this worker cannot use, and why: the key is refused, the server is down. Clones share them.
+/// The models that this worker cannot use, with the reason, e.g. a rejected key or a server that is down.
+/// Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fitness(Arc<Mutex<HashMap<String, Unfit>>>);
 
 #[derive(Debug)]
 struct Unfit {
     problem: String,
-    /// When the next task may try it.
+    /// When the next task may try the model.
     probe: Instant,
 }
 
 impl Fitness {
-    /// Lets a task with this model pass. While the model is unusable, one task every few seconds may try it.
+    /// Checks whether a task with this model may run. While the model is unusable, one task every few seconds
+    /// may try it.
     ///
     /// # Errors
-    /// If the task has to go back to the server; says why.
+    /// The reason, if the task must go back to the server.
     pub(super) fn check(&self, model: &str, now: Instant) -> Result<(), String> {
         match self.models().get_mut(model) {
             Some(unfit) if now < unfit.probe => Err(format!("{UNFIT}: {}", unfit.problem)),
@@ -37,7 +39,7 @@ impl Fitness {
         }
     }
 
-    /// Marks the model as unusable, for a reason that is not the task's. Returns whether that is new.
+    /// Marks the model as unusable, for a reason unrelated to the task. Returns whether that is new.
     pub(super) fn fails(&self, model: &str, problem: &str, now: Instant) -> bool {
         let unfit = Unfit {
             problem: problem.to_owned(),
@@ -51,7 +53,7 @@ impl Fitness {
         self.models().remove(model).is_some()
     }
 
-    /// Why tasks with this model go back to the server, if they do.
+    /// Returns why tasks with this model go back to the server, if they do.
     pub(super) fn problem(&self, model: &str) -> Option<String> {
         let models = self.models();
         Some(format!("{UNFIT}: {}", models.get(model)?.problem))
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unusable_model_is_tried_now_and_then_until_it_works() {
+    fn an_unusable_model_is_probed_until_it_works() {
         let (fitness, now) = (Fitness::default(), Instant::now());
         assert_eq!(fitness.check("a:b", now), Ok(()));
         assert!(fitness.fails("a:b", "no key", now));

@@ -1,4 +1,4 @@
-//! The server's ingress, which takes requests: submits tasks and waits for their rows.
+//! The server's ingress: submits tasks and waits for their rows.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -25,12 +25,12 @@ const LIMIT: &str = "ReflectLimit";
 /// The server's message about a cancelled invocation.
 const CANCELLED: &str = "cancelled";
 
-/// What happens while a row is awaited.
+/// An event while waiting for a row.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// The server cannot be used at the moment.
+    /// The server is unavailable at the moment.
     Waits(&'a EngineError),
-    /// The task was submitted and has this address.
+    /// The task was submitted; this is its URL.
     Submitted(&'a str),
 }
 
@@ -41,12 +41,12 @@ enum Submitted {
     Before,
 }
 
-/// How the wait for a row ended.
+/// The result of waiting for a row.
 enum Waited {
     Done(Box<Done>),
     /// The task was cancelled.
     Cancelled,
-    /// The task was ended at the server, without a row.
+    /// The task ended at the server without a row.
     Ended(String),
     /// The server no longer knows the task.
     Forgotten,
@@ -62,14 +62,14 @@ impl Waited {
     }
 }
 
-/// How much room the workers have, from their latest rows.
+/// The capacity of the workers, from their latest rows.
 #[derive(Debug, Default)]
 struct Rooms {
     latest: VecDeque<Room>,
 }
 
 impl Rooms {
-    /// Takes in the worker of a row. Workers without recent rows are forgotten.
+    /// Records the capacity of a row's worker. Workers without recent rows are forgotten.
     fn see(&mut self, room: Room) {
         self.latest.push_back(room);
         let most = 4 * self.limit().unwrap_or_default();
@@ -78,8 +78,8 @@ impl Rooms {
         }
     }
 
-    /// The number of tasks that all workers have room for and a quarter more, so that none runs out of tasks and a new
-    /// worker gets some.
+    /// Returns 1.25 times the capacity of all workers, so that none runs out of tasks and a new worker gets
+    /// some.
     fn limit(&self) -> Option<usize> {
         let rooms: HashMap<&str, usize> = self
             .latest
@@ -102,10 +102,10 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// The server at this address. Sends nothing yet.
+    /// Creates a client for the server at this address, without connecting.
     ///
     /// # Errors
-    /// If no client can be made for it.
+    /// If the client cannot be created.
     pub fn new(address: &EngineAddress) -> Result<Self, EngineError> {
         let client = Client::new(address.ingress())?;
         Ok(Self {
@@ -116,20 +116,20 @@ impl Ingress {
         })
     }
 
-    /// Checks that the server answers.
+    /// Checks that the server responds.
     ///
     /// # Errors
-    /// If it does not, or is something else.
+    /// If it does not respond, or is not a Restate server.
     pub async fn check(&self) -> Result<(), EngineError> {
         let answer = self.client.get("/restate/health").await?;
         answer.accepted().map(drop)
     }
 
-    /// Submits a job and waits for its row. A job that was submitted before in a batch of the same name is not done
-    /// again, unless it failed and `again` is set. `notify` receives what happens meanwhile.
+    /// Submits a job and waits for its row. A job submitted earlier in a batch of the same name is not
+    /// repeated, unless it failed and `again` is set. `notify` receives events meanwhile.
     ///
-    /// Waits without limit: for the server to come back, for a worker, for the task. Dropping the future does not end
-    /// the task. Only the call that submitted a job gets its comparison, so that nobody gets it twice.
+    /// Waits without limit: for the server, for a worker, for the task. Dropping the future does not end the
+    /// task. Only the call that submitted a job receives its comparison, so that it is counted once.
     pub async fn done(
         &self,
         job: &Job,
@@ -153,7 +153,7 @@ impl Ingress {
             };
             self.submitted().remove(&key);
             let done = match outcome {
-                // It failed before and is now done again.
+                // It failed before and is now repeated.
                 Ok((Submitted::Before, waited))
                     if again && waited.is_failure() || matches!(waited, Waited::Cancelled) =>
                 {
@@ -183,12 +183,13 @@ impl Ingress {
         }
     }
 
-    /// Whether this process submitted the task with this key and has no row of it yet.
+    /// Whether this process submitted the task with this key and still waits for its row.
     pub fn has_submitted(&self, key: &str) -> bool {
         self.submitted().contains(key)
     }
 
-    /// How many tasks to have submitted: the room of the workers and some more. `None` before the first row.
+    /// Returns how many tasks to keep submitted: slightly more than the capacity of the workers. `None`
+    /// before the first row.
     pub fn room(&self) -> Option<usize> {
         self.rooms().limit()
     }
@@ -247,7 +248,7 @@ impl Ingress {
         }
     }
 
-    /// Asks the server for a second, so that one of the answers comes right after its clock has moved on.
+    /// Polls the server for a second, to receive a date right after its clock has ticked.
     async fn see_clock(&self) -> Result<(), EngineError> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1) {
@@ -257,9 +258,9 @@ impl Ingress {
         Ok(())
     }
 
-    /// Asks the limits of a model for a turn. Returns how long to wait.
+    /// Requests a turn from the limits of a model. Returns how long to wait.
     ///
-    /// `turn` receives the time by the server's clock.
+    /// `turn` receives the time on the server's clock.
     pub(super) async fn enter(
         &self,
         model: &ModelId,
@@ -273,7 +274,7 @@ impl Ingress {
         answer.json().map(Duration::from_millis)
     }
 
-    /// This model with the limits that hold for all workers together.
+    /// Wraps a model with the limits shared by all workers.
     pub fn before(self: &Arc<Self>, model: Arc<dyn ChatModel>, rates: Rates) -> Arc<dyn ChatModel> {
         if rates.is_free() {
             return model;
@@ -281,7 +282,7 @@ impl Ingress {
         Arc::new(Limited::new(model, Arc::clone(self), rates))
     }
 
-    /// A server that is busy or about to stop counts as unreachable.
+    /// Checks the status of a reply. A server that is busy or shutting down counts as unreachable.
     fn usable(&self, answer: &Answer) -> Result<(), EngineError> {
         let status = answer.status;
         if status.is_success() {
@@ -295,9 +296,9 @@ impl Ingress {
     }
 }
 
-/// A path of these segments.
+/// Encodes segments as a URL path.
 fn path(segments: &[&str]) -> String {
-    // Only its path is used.
+    // Only the path of this URL is used.
     let url = Url::parse("http://localhost");
     url.map_or_else(
         |_| String::new(),
@@ -310,7 +311,7 @@ fn path(segments: &[&str]) -> String {
     )
 }
 
-/// The row of a task that ended without one.
+/// Creates the row of a task that ended without one.
 fn ended(job: &Job, problem: String) -> Done {
     Done {
         row: Row {
@@ -327,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_room_is_that_of_workers_with_recent_rows() {
+    fn only_workers_with_recent_rows_count_towards_the_capacity() {
         let room = |worker: &str, tasks| Room {
             worker: worker.to_owned(),
             tasks,
@@ -338,7 +339,7 @@ mod tests {
         rooms.see(room("b", 4));
         rooms.see(room("a", 8));
         assert_eq!(rooms.limit(), Some(17));
-        // The other one sends no more rows.
+        // The other worker sends no more rows.
         for _ in 0..100 {
             rooms.see(room("a", 8));
         }
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_model_is_one_segment_of_a_path() {
+    fn a_model_name_is_one_path_segment() {
         let enter = |model| path(&[LIMIT, model, "enter"]);
         assert_eq!(
             enter("ollama:qwen3/4b?"),

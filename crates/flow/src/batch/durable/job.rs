@@ -6,38 +6,38 @@ use crate::batch::row::Row;
 use crate::source::hex;
 use crate::types::{Comparison, Criteria, LoopSettings, RecalledMemory, Setup, Task};
 
-/// A task with all that a worker needs to do it, except keys and addresses of its own.
+/// A task with everything that a worker needs to run it, except its own keys and addresses.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
     /// The task's id.
     pub id: String,
-    /// Its line in the input.
+    /// The task's line in the input.
     pub line: u64,
     /// The prompt with its context.
     pub task: Task,
-    /// How the task is done.
+    /// How to run the task.
     pub plan: JobPlan,
-    /// The rate limits of all workers together.
+    /// The rate limits shared by all workers.
     pub rates: Rates,
-    /// Whether the run waits for a decision from outside after each draft.
+    /// Whether the run waits for an external decision after each draft.
     #[serde(default)]
     pub asks: bool,
-    /// What the batch remembers from earlier runs. It changes from day to day, so it is not part of the key.
+    /// Memories recalled for the task. They change over time, so they are not part of the key.
     #[serde(default, skip_serializing_if = "RecalledMemory::is_empty")]
     pub recalled: RecalledMemory,
-    /// What this attempt does differently, if the task failed before.
+    /// What this attempt changes, if the task failed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjustment: Option<Adjustment>,
 }
 
-/// How tasks are done: the same for all tasks with the same criteria.
+/// How tasks run: the same for all tasks with the same criteria.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobPlan {
-    /// What drafts are evaluated on.
+    /// The criteria that drafts are evaluated with.
     pub criteria: Criteria,
-    /// How the loop behaves.
+    /// The settings of the loop.
     pub settings: LoopSettings,
-    /// The models and how they are called.
+    /// The models and their call settings.
     pub setup: Setup,
 }
 
@@ -47,33 +47,34 @@ pub struct Done {
     /// The row of the task.
     #[serde(flatten)]
     pub row: Row,
-    /// Whether memory helped the run; `None` if it used none, or if the worker keeps no log to compare it with.
+    /// Whether memory helped the run; `None` if it used none, or if the worker keeps no log to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Comparison>,
 }
 
-/// How fast all workers together may call one model.
+/// How fast all workers together may call a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
-    /// The most requests a minute.
+    /// The maximum number of requests per minute.
     pub requests_per_minute: Option<u32>,
-    /// The most tokens a minute, prompts and answers together.
+    /// The maximum number of tokens per minute, input and output.
     pub tokens_per_minute: Option<u32>,
 }
 
 impl Rates {
-    /// Whether nothing is limited.
+    /// Whether there are no limits.
     pub fn is_free(self) -> bool {
         self == Self::default()
     }
 }
 
 impl Job {
-    /// Identifies the job: the same task, done in the same way, in a batch of the same name, has the same key. `turn`
-    /// is 0 at first; a failed job that is done again has the next one. Each attempt in another way has its own key.
+    /// Identifies the job. The same task with the same settings in a batch of the same name has the same key.
+    /// `turn` is 0 at first, and increases when a failed job is repeated. Each adjusted attempt has its own
+    /// key.
     pub fn key(&self, batch: &str, turn: u32) -> String {
         let setup = &self.plan.setup;
-        // Where it was submitted, its prices and what is remembered do not make it another task.
+        // The directory, the prices and the recalled memories do not change the task's identity.
         let mut what = serde_json::json!([
             batch,
             turn,
@@ -95,13 +96,13 @@ impl Job {
         format!("{}{hash}", key_of(batch))
     }
 
-    /// The model that writes, as `provider:model`.
+    /// Returns the writer, as `provider:model`.
     pub fn model(&self) -> &str {
         let model = self.plan.setup.settings["model"].as_str();
         model.unwrap_or_default()
     }
 
-    /// The task with all that its writer receives.
+    /// Returns the task with everything that the writer receives.
     pub fn full_task(&self) -> Task {
         let mut task = self.task.clone();
         task.add_recalled(self.recalled.clone());
@@ -112,7 +113,7 @@ impl Job {
     }
 }
 
-/// The prefix of the keys of a batch.
+/// Returns the prefix of the keys of a batch.
 pub(super) fn key_of(batch: &str) -> String {
     format!("{}-", hex(&Sha256::digest(batch)[..8]))
 }
@@ -164,7 +165,7 @@ pub(super) mod tests {
         serde_json::from_value(recalled).unwrap()
     }
 
-    /// What this attempt does differently after a failure of the network.
+    /// Returns the adjustment of an attempt after a network failure.
     fn adjustment(attempt: u32) -> Adjustment {
         let adjustment = serde_json::json!({
             "attempt": attempt,
@@ -175,7 +176,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_key_depends_on_the_work_and_not_on_its_place() {
+    fn the_key_depends_on_the_work_and_not_on_its_location() {
         let one = job();
         let key = one.key("", 0);
         assert_eq!(key.len(), 16 + 1 + 32);
@@ -207,7 +208,7 @@ pub(super) mod tests {
         assert_eq!(others.len(), number);
     }
 
-    /// Jobs of earlier versions must be found again.
+    /// Jobs submitted by earlier versions must keep their keys.
     #[test]
     fn the_key_of_a_first_attempt_has_exactly_these_parts() {
         let job = job();
@@ -246,7 +247,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_job_comes_back_from_json() {
+    fn a_job_round_trips_through_json() {
         let mut one = job();
         one.adjustment = Some(adjustment(2));
         one.recalled = recalled();

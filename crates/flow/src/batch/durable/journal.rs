@@ -1,4 +1,4 @@
-//! A run of the loop as steps in the server's journal.
+//! Records a run of the loop as steps in the server's journal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,9 +22,9 @@ use crate::types::{
 /// An entry of the server's journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Identifies the attempt at the task, which changes when another worker takes the task over.
+    /// Identifies the attempt at the task. It changes when another worker takes over.
     pub(super) attempt: u32,
-    /// How many model calls were under way.
+    /// The number of model calls in progress.
     pub(super) calls: u32,
     pub(super) step: Step,
 }
@@ -33,8 +33,8 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
-    /// The worker is about to do something that must not be done twice, such as a model call. It waits until this is in
-    /// the journal, which the server refuses once another worker has the task.
+    /// The worker is about to do something that must not happen twice, such as a model call. It waits until
+    /// this is in the journal. The server rejects it once another worker has the task.
     Holds,
     /// The run made progress.
     Progressed(Box<Progress>),
@@ -47,28 +47,28 @@ pub(super) enum Step {
 /// A draft that waits for a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Question {
-    /// Its number.
+    /// The draft's number.
     pub(super) draft: u32,
     output: String,
     score: Option<f64>,
-    /// Why the loop would stop without a decision; null if it would go on.
+    /// Why the loop would stop without a decision; null if it would continue.
     stops: Option<ConvergenceReason>,
 }
 
-/// What a run did from one step to the next.
+/// The progress of a run between two steps.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Progress {
     /// The positions of earlier events that are void.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     void: Vec<usize>,
     events: Vec<Stamped>,
-    /// The call that was answered.
+    /// The completed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<Exchange>,
 }
 
 impl Progress {
-    /// Adds it to what was done before.
+    /// Adds it to the earlier progress.
     pub(super) fn add_to(self, journal: &mut RunJournal) {
         let mut place = 0;
         journal.events.retain(|_| {
@@ -80,7 +80,8 @@ impl Progress {
     }
 }
 
-/// Counts the model calls of a task whose answers were lost with their worker. They are made again and paid twice.
+/// Counts the model calls of a task whose replies were lost with their worker. They are repeated and paid for
+/// twice.
 #[derive(Debug, Default)]
 pub(super) struct LostCalls {
     attempt: u32,
@@ -90,7 +91,7 @@ pub(super) struct LostCalls {
 }
 
 impl LostCalls {
-    /// Takes in the next entry.
+    /// Records the next entry.
     pub(super) fn see(&mut self, entry: &Entry) {
         if entry.attempt != self.attempt {
             self.attempt = entry.attempt;
@@ -102,7 +103,8 @@ impl LostCalls {
         }
     }
 
-    /// Adds the lost calls to a row. Nobody knows what they took, so each counts as an average call of the task.
+    /// Adds the lost calls to a row. Their actual usage is unknown, so each counts as an average call of the
+    /// task.
     pub(super) fn charge(&self, row: &mut Row) {
         if self.lost == 0 {
             return;
@@ -123,7 +125,7 @@ impl LostCalls {
     }
 }
 
-/// A step on its way into the server's journal.
+/// A step on its way to the server's journal.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) entry: Entry,
@@ -136,7 +138,7 @@ pub(super) enum Reply {
     /// Nothing.
     #[default]
     None,
-    /// That the step is in the journal.
+    /// Confirmation that the step is in the journal.
     Kept(oneshot::Sender<()>),
     /// A decision.
     Decided(oneshot::Sender<UserDecision>),
@@ -152,7 +154,7 @@ pub struct DurableJournal {
     failure: Arc<Mutex<Option<ModelError>>>,
 }
 
-/// A model call under way.
+/// A model call in progress.
 struct OpenCall(Arc<AtomicU32>);
 
 impl Drop for OpenCall {
@@ -162,7 +164,7 @@ impl Drop for OpenCall {
 }
 
 impl DurableJournal {
-    /// A journal, and the steps that are to be recorded.
+    /// Creates a journal and the channel of its steps.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Message>) {
         let (messages, steps) = mpsc::unbounded_channel();
         let journal = Self {
@@ -174,7 +176,7 @@ impl DurableJournal {
         (journal, steps)
     }
 
-    /// An observer that records the run.
+    /// Returns an observer that records the run.
     pub fn observer(&self) -> impl Observer + use<> {
         Recorder {
             journal: self.clone(),
@@ -182,13 +184,13 @@ impl DurableJournal {
         }
     }
 
-    /// Waits for decisions from outside.
+    /// Returns a decider that waits for external decisions.
     pub fn decider(&self) -> impl Decider + use<> {
         Asker(self.clone())
     }
 
-    /// This model, each call of which waits until all earlier steps are in the server's journal and the task is still
-    /// this worker's.
+    /// Wraps a model. Each call waits until all earlier steps are in the server's journal and this worker
+    /// still has the task.
     pub fn before(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
         Arc::new(WriteAheadModel {
             model,
@@ -196,8 +198,8 @@ impl DurableJournal {
         })
     }
 
-    /// Waits until all earlier steps are in the server's journal. Does not return if the task is another worker's by
-    /// now: the run is then about to be cancelled.
+    /// Waits until all earlier steps are in the server's journal. Never returns if another worker has taken
+    /// over the task, because this run is about to be cancelled.
     pub async fn hold(&self) {
         let (kept, is_kept) = oneshot::channel();
         self.send(Step::Holds, Reply::Kept(kept));
@@ -206,8 +208,8 @@ impl DurableJournal {
         }
     }
 
-    /// Ends the task with the row of this run, and with its comparison if memory was used. An interrupted run ends
-    /// nothing: another worker continues it.
+    /// Ends the task with the row of this run, and with its comparison if memory was used. An interrupted run
+    /// does not end the task: another worker continues it.
     pub fn end(&self, line: u64, id: String, record: &RunRecord, compared: Option<Comparison>) {
         let row = Row::of(line, id, record, self.failure.lock().as_ref());
         if let Some(row) = row {
@@ -215,7 +217,7 @@ impl DurableJournal {
         }
     }
 
-    /// Ends a task that cannot be run.
+    /// Ends a task that cannot run.
     pub fn refuse(&self, line: u64, id: String, code: ExitCode, problem: String) {
         let row = Row {
             status: Status::of(code),
@@ -232,7 +234,7 @@ impl DurableJournal {
             calls: self.calls.load(Ordering::SeqCst),
             step,
         };
-        // Fails once nobody records any more; the run is then about to be cancelled.
+        // Fails if the receiver is gone. The run is then about to be cancelled.
         let _ = self.messages.send(Message { entry, reply });
     }
 }
@@ -259,7 +261,7 @@ impl Recorder {
 impl Observer for Recorder {
     fn on_event(&mut self, event: &Stamped) {
         self.add(event);
-        // The results of the user's programs are not computed again either.
+        // The results of the user's programs are recorded too, so they are not recomputed.
         if matches!(
             event.event,
             Event::Evaluation { .. } | Event::ToolResult { .. } | Event::Evidence { .. }
@@ -271,7 +273,7 @@ impl Observer for Recorder {
     fn on_call(&mut self, event: &Stamped, call: &CallReport<'_>) {
         self.add(event);
         *self.journal.failure.lock() = call.error.cloned();
-        // Without the prompt, which the resumed run builds again.
+        // Omits the prompt, because the resumed run rebuilds it.
         self.progress.call = Exchange::of(call, Vec::new());
         self.record();
     }
@@ -352,7 +354,7 @@ mod tests {
         Arc::new(ScriptedModel::parse(Path::new("s.toml"), script).unwrap())
     }
 
-    /// A run with this past, recorded in this journal.
+    /// Resumes a run from `past` and records it in this journal.
     async fn run(past: RunJournal, journal: &DurableJournal, script: &str) -> RunRecord {
         let model = journal.before(scripted(script));
         let criteria = crate::criteria::parse(CRITERIA, "c.toml").unwrap();
@@ -366,7 +368,7 @@ mod tests {
         record
     }
 
-    /// What a server does that keeps every step at once: the entries up to the last one.
+    /// Acts as a server that records every step immediately. Returns the entries.
     async fn keep_all(mut steps: mpsc::UnboundedReceiver<Message>) -> Vec<Entry> {
         let mut entries = Vec::new();
         while let Some(Message { entry, reply }) = steps.recv().await {
@@ -382,7 +384,7 @@ mod tests {
         entries
     }
 
-    /// A whole run, and the entries that it made.
+    /// Runs to the end. Returns the record and the new entries.
     async fn entries(past: RunJournal, script: &str) -> (RunRecord, Vec<Entry>) {
         let (journal, steps) = DurableJournal::new();
         tokio::join!(run(past, &journal, script), keep_all(steps))
@@ -397,10 +399,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_run_resumes_from_any_step_with_the_same_result_and_repeats_no_answered_call() {
+    async fn a_run_resumes_from_any_step_without_repeating_completed_calls() {
         let (whole, all) = entries(RunJournal::default(), SCRIPT).await;
         assert_eq!(texts(&whole), ["one two three four five six", "one two"]);
-        // Two calls with a hold before each, two verdicts, the end.
+        // Two calls, each preceded by a hold; two verdicts; the end.
         assert_eq!(all.len(), 7);
         for kept in 0..all.len() {
             let mut past = RunJournal::default();
@@ -409,7 +411,7 @@ mod tests {
             let is_under_way = kept > 0 && matches!(all[kept - 1].step, Step::Holds);
             for entry in &all[..kept] {
                 calls.see(entry);
-                // As it comes back from the journal.
+                // Round-trip through the journal.
                 let json = serde_json::to_string(entry).unwrap();
                 let entry: Entry = serde_json::from_str(&json).unwrap();
                 if let Step::Progressed(progress) = entry.step {
@@ -417,7 +419,7 @@ mod tests {
                     progress.add_to(&mut past);
                 }
             }
-            // A machine whose model has only the answers that are still to come.
+            // A worker whose model has only the remaining replies.
             let left: Vec<&str> = SCRIPT.split_inclusive("'\n").skip(answered).collect();
             let (record, more) = entries(past, &left.concat()).await;
             assert_eq!(texts(&record), texts(&whole), "after {kept} steps");
@@ -434,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_call_counts_as_an_average_one_of_its_task() {
+    fn a_lost_call_counts_as_an_average_call_of_its_task() {
         let row = Row {
             token_usage: TokenUsage::new(Some(200), Some(40), Some(100)),
             cost: Some(0.5),
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_call_is_made_before_all_earlier_steps_are_kept() {
+    async fn a_call_waits_until_all_earlier_steps_are_recorded() {
         let (journal, mut steps) = DurableJournal::new();
         let keep = async {
             let pause = Duration::from_millis(50);
@@ -472,7 +474,7 @@ mod tests {
                 assert_eq!(hold.entry.calls, 1);
                 assert!(tokio::time::timeout(pause, steps.recv()).await.is_err());
                 kept.send(()).unwrap();
-                // The answer and its verdict, which need no reply.
+                // The reply and its verdict, which need no confirmation.
                 for _ in 0..2 {
                     let step = steps.recv().await.unwrap();
                     assert!(matches!(step.entry.step, Step::Progressed(_)), "{calls}");
@@ -484,7 +486,7 @@ mod tests {
         tokio::join!(run(past, &journal, SCRIPT), keep);
     }
 
-    /// By its text alone the refusal would count as a timeout, and the task would be tried again.
+    /// By its text alone, the rejection would count as a timeout, and the task would be retried.
     #[tokio::test]
     async fn the_row_has_the_category_of_the_failure() {
         let script = "[[reply]]\nerror = { class = 'rejected', message = 'it timed out' }\n";

@@ -1,4 +1,4 @@
-//! Limits that hold for all workers: the server has an object for each model, which says when the next call may begin.
+//! Rate limits shared by all workers. The server has an object for each model, which schedules the calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use crate::batch::pace::Rate;
 use crate::model::{ChatEvent, ChatModel, ChatRequest, ChatStream, Middleware};
 use crate::types::CHARACTERS_PER_TOKEN;
 
-/// The estimated tokens of an answer before the call.
+/// The estimated tokens of a reply before the call.
 const ANSWER: usize = 256;
 
 /// A request to the object of a model.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Turn {
     rates: Rates,
-    /// The time by the server's clock in seconds, since clocks of machines differ.
+    /// The time on the server's clock in seconds, because machine clocks differ.
     now: f64,
     /// The number of calls about to be made.
     requests: f64,
-    /// Their tokens; negative to correct an estimate that was too high.
+    /// The tokens of these calls; negative to correct an estimate that was too high.
     tokens: f64,
 }
 
-/// The objects, one for each model, by its name.
+/// The rate limit objects, one per model, with its name as the key.
 pub(super) struct Limits;
 
 #[restate_sdk::object(name = "ReflectLimit", journal_retention = "0s")]
 impl Limits {
-    /// Returns in how many milliseconds the call may begin. Later calls queue behind it.
+    /// Returns the milliseconds until the call may begin. Later calls queue behind it.
     #[handler]
     async fn enter(&self, ctx: ObjectContext<'_>, turn: Json<Turn>) -> HandlerResult<u64> {
         let turn = turn.into_inner();
@@ -61,7 +61,7 @@ impl Limits {
     }
 }
 
-/// A model whose calls keep to the limits of all workers together.
+/// A model whose calls respect the shared limits.
 pub(super) struct Limited {
     model: Arc<dyn ChatModel>,
     ingress: Arc<Ingress>,
@@ -77,7 +77,7 @@ impl Limited {
         }
     }
 
-    /// Asks for a turn until the server answers: without an answer no call is allowed.
+    /// Requests a turn until the server responds. Without a response, no call is allowed.
     async fn enter(&self, requests: f64, tokens: f64) -> Duration {
         loop {
             let asked = self.ingress.enter(self.model.id(), |now| Turn {
@@ -113,7 +113,7 @@ impl Middleware for Limited {
                     _ => {}
                 }
                 let is_over = matches!(&event, Ok(ChatEvent::End(_)) | Err(_));
-                // A retry inside the call counts as well.
+                // A retry within the call also counts as a request.
                 let is_again = matches!(&event, Ok(ChatEvent::Retry { .. }));
                 async move {
                     #[expect(clippy::cast_precision_loss, reason = "no call has 2^53 tokens")]

@@ -1,16 +1,16 @@
-//! A batch on many machines, through a Restate server: an engine for durable execution. It keeps a journal of each
-//! task, and lets another worker continue a task whose worker is lost.
+//! Runs a batch on many machines through a Restate server, an engine for durable execution. The server keeps
+//! a journal of each task and lets another worker continue a task whose worker is lost.
 //!
-//! A task is a workflow: a run of the loop on some worker, recorded in steps ([`DurableJournal`]). A step ends with the
-//! answer of a model or with a verdict, and is in the server's journal before the next call begins. So is the fact
-//! that the call begins, which the server refuses to record once another worker has the task. A worker that takes over
-//! a task receives the steps and resumes the run from them, as `reflect history resume` does from the store. So a
-//! worker that dies costs the calls under way and no others, and the row counts them.
+//! A task is a workflow: a run of the loop on a worker, recorded in steps ([`DurableJournal`]). A step ends
+//! with a model's reply or a verdict, and is in the server's journal before the next call begins. The start
+//! of a call is recorded as well; the server rejects it once another worker has the task. A worker that takes
+//! over a task resumes the run from its steps, as `reflect history resume` does from the store. A crashed
+//! worker therefore loses only the calls in progress, and the row counts them.
 //!
-//! The server has one address for all workers: that of the only worker, or of a load balancer in front of them. Rate
-//! limits hold for all workers: the server has an object for each model.
+//! The server has one address for all workers: that of the only worker, or of a load balancer. Rate limits
+//! are shared by all workers: the server has an object for each model.
 //!
-//! The batch decides whether a failed task is tried again, as a job of its own, and what it receives from memory.
+//! The batch process decides whether to retry a failed task as a new job, and which memories a task receives.
 
 mod admin;
 mod client;
@@ -32,7 +32,7 @@ pub use journal::DurableJournal;
 pub use serve::serve;
 pub use workflow::{Begin, Worker};
 
-/// The version of this program, as workers and batches compare it.
+/// Returns the version of this program, for comparing workers and batches.
 pub fn version() -> String {
     format!(
         "reflect {} with prompts {}",

@@ -1,4 +1,4 @@
-//! The worker's HTTP server: answers the engine's requests until the worker has drained.
+//! The worker's HTTP server. Handles the engine's requests until the worker has drained.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -29,14 +29,14 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// How often an idle connection is probed.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// The path at which a load balancer asks whether the worker takes tasks.
+/// The path of the health check for load balancers.
 const HEALTH: &str = "/health";
 
-/// Serves until the worker has drained and the last answer is sent. With an identity, which is a server's public key,
-/// unsigned requests are refused.
+/// Serves until the worker has drained and the last response is sent. `identity` is the server's public key;
+/// with it, unsigned requests are rejected.
 ///
 /// # Errors
-/// If the identity is not a public key; says why.
+/// The reason, if the identity is not a public key.
 pub fn serve(
     listener: TcpListener,
     worker: Worker,
@@ -57,7 +57,8 @@ pub fn serve(
     let endpoint = HyperEndpoint::new(endpoint.build());
     Ok(async move {
         let connections = GracefulShutdown::new();
-        // Listens while tasks are under way: a balancer that cannot check the worker's health takes them away.
+        // Keeps listening while tasks are in progress: a load balancer that cannot check the worker's health
+        // takes them away.
         let mut idle = Box::pin(worker.clone().idle());
         loop {
             let stream = tokio::select! {
@@ -66,7 +67,7 @@ pub fn serve(
                     if let Ok((stream, _)) = accepted {
                         stream
                     } else {
-                        // Too many open files, for example, which passes.
+                        // For example too many open files, which is temporary.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
@@ -92,7 +93,7 @@ pub fn serve(
                 .max_concurrent_streams(None);
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             let connection = connections.watch(connection.into_owned());
-            // The engine notices that a connection has ended.
+            // The engine notices when a connection ends.
             tokio::spawn(async move {
                 let _ = connection.await;
             });
@@ -102,8 +103,8 @@ pub fn serve(
     })
 }
 
-/// Whether the worker takes tasks; this needs no signature. `404` tells load balancers to send nothing new but to let
-/// requests under way end.
+/// Returns whether the worker accepts tasks; needs no signature. `404` tells load balancers to send nothing
+/// new but to let requests in progress finish.
 fn health(worker: &Worker) -> Response<UnsyncBoxBody<Bytes, BoxError>> {
     let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
     let mut response = Response::new(body);

@@ -1,4 +1,4 @@
-//! A task as the server sees it: a workflow whose steps come from a run of the loop.
+//! A task from the server's view: a workflow whose steps come from a run of the loop.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use crate::batch::Gate;
 use crate::engine::RunJournal;
 use crate::types::UserDecision;
 
-/// The service of the tasks, which identifies each by [`Job::key`].
+/// The task service. [`Job::key`] identifies each task.
 pub(super) const TASK: &str = "ReflectTask";
 
-/// A run to begin or to resume.
+/// A run to start or resume.
 #[derive(Debug)]
 pub struct Begin {
     /// The task.
     pub job: Arc<Job>,
-    /// What was done before, here or on another worker.
+    /// The earlier progress, here or on another worker.
     pub past: RunJournal,
-    /// Records the rest.
+    /// Records the rest of the run.
     pub journal: DurableJournal,
-    /// Cancelled when the task is no longer this worker's.
+    /// Cancelled when this worker no longer has the task.
     pub cancel: CancellationToken,
 }
 
@@ -50,44 +50,44 @@ fn promise(draft: u32) -> String {
     format!("draft-{draft}")
 }
 
-/// A worker as its tasks see it. Clones are the same worker.
+/// A worker from the view of its tasks. Clones are the same worker.
 #[derive(Debug, Clone)]
 pub struct Worker {
     queue: mpsc::UnboundedSender<Begin>,
     gate: Arc<Gate>,
-    /// Unique.
+    /// A unique name.
     name: String,
     draining: CancellationToken,
-    /// Held by each task that is here.
+    /// Locked by each task on this worker.
     busy: Arc<RwLock<()>>,
     fitness: Fitness,
 }
 
-/// How long a task stays before it is handed back: see [`Worker::check`].
+/// How long a task waits before it is handed back: see [`Worker::check`].
 const HOLD: Duration = Duration::from_secs(2);
 
-/// The error of a task that a draining worker hands back.
+/// The error with which a draining worker hands a task back.
 const DRAINING: &str = "this worker is about to stop";
 
-/// How many tasks a worker has room for.
+/// The capacity of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Room {
     pub(super) worker: String,
-    /// How many tasks at once.
+    /// The number of concurrent tasks.
     pub(super) tasks: usize,
 }
 
-/// What the server keeps of a task that has ended.
+/// What the server keeps of a completed task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
     #[serde(flatten)]
     pub(super) done: Done,
-    /// That of the worker that ended it.
+    /// The capacity of the worker that completed it.
     pub(super) room: Room,
 }
 
 impl Worker {
-    /// A worker whose tasks are run by the receiver of `queue`, with models behind this gate.
+    /// Creates a worker. The receiver of `queue` runs its tasks, with models behind this gate.
     pub fn new(queue: mpsc::UnboundedSender<Begin>, gate: Arc<Gate>) -> Self {
         Self {
             queue,
@@ -99,12 +99,12 @@ impl Worker {
         }
     }
 
-    /// Takes no further tasks and hands those under way back to the server, each before its next model call.
+    /// Stops accepting tasks, and hands current tasks back to the server, each before its next model call.
     pub fn drain(&self) {
         self.draining.cancel();
     }
 
-    /// Whether it takes no further tasks.
+    /// Whether it stops accepting tasks.
     pub(super) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
@@ -119,8 +119,8 @@ impl Worker {
         self.fitness.works(job.model())
     }
 
-    /// Rejects a task that would fail here. It waits before that: an unfit worker is idle, so a balancer would send it
-    /// one task after another.
+    /// Rejects a task that would fail here, after a delay. An unfit worker is idle, so without the delay a
+    /// load balancer would keep sending it tasks.
     async fn check(&self, job: &Job) -> HandlerResult<()> {
         if let Err(problem) = self.fitness.check(job.model(), Instant::now()) {
             tokio::time::sleep(HOLD).await;
@@ -136,20 +136,20 @@ impl Worker {
         }
     }
 
-    /// Waits until it drains and has no tasks.
+    /// Waits until the worker is draining and has no tasks.
     pub(super) async fn idle(self) {
         self.draining.cancelled().await;
         drop(self.busy.write().await);
     }
 }
 
-/// The service of the tasks on this worker.
+/// The task service of this worker.
 pub(super) struct Tasks {
     pub(super) worker: Worker,
 }
 
-// A step may take as long as a model call. A worker that is missing is no failure of the task, so it is retried without
-// limit. The row is kept for a week; the journal is of no use after the end.
+// A step may take as long as a model call. A missing worker is not a failure of the task, so retries are
+// unlimited. The row is kept for a week; the journal is useless after the end.
 #[restate_sdk::workflow(
     name = "ReflectTask",
     inactivity_timeout = "1h",
@@ -164,10 +164,10 @@ pub(super) struct Tasks {
     )
 )]
 impl Tasks {
-    /// Does the task.
+    /// Runs the task.
     ///
-    /// The server replays only this loop, which is the same every time: it asks for the next step until one is the last.
-    /// Recorded steps come from the server's journal. The first step that is not recorded begins the run, with all
+    /// The server replays only this loop, which is deterministic: it requests the next step until the last
+    /// one. Recorded steps come from the server's journal. The first unrecorded step starts the run, with all
     /// recorded ones.
     #[handler]
     async fn run(&self, ctx: WorkflowContext<'_>, job: Json<Job>) -> HandlerResult<Json<Outcome>> {
@@ -215,7 +215,7 @@ impl Tasks {
                         decision = ctx.promise(&name) => decision?,
                     };
                     ctx.clear(QUESTION);
-                    // A resumed run asks again, and the promise is already resolved.
+                    // A resumed run asks again; the promise is then already resolved.
                     if let Reply::Decided(decided) = reply {
                         let _ = decided.send(decision.into_inner());
                     }
@@ -229,7 +229,7 @@ impl Tasks {
         }
     }
 
-    /// The draft that waits for a decision; null if there is none.
+    /// Returns the draft that waits for a decision; null if there is none.
     #[handler]
     async fn question(
         &self,
@@ -239,9 +239,9 @@ impl Tasks {
         Ok(Json(question.map(Json::into_inner)))
     }
 
-    /// Decides about a draft. Only the first decision counts.
+    /// Decides on a draft. Only the first decision counts.
     #[handler]
-    #[expect(clippy::unused_async, reason = "handlers are")]
+    #[expect(clippy::unused_async, reason = "handlers must be async")]
     async fn decide(
         &self,
         ctx: SharedWorkflowContext<'_>,
@@ -257,7 +257,7 @@ impl Tasks {
 struct Work {
     worker: Worker,
     job: Arc<Job>,
-    /// What was done before it came here.
+    /// The progress before the task came here.
     past: RunJournal,
     live: Option<Live>,
     /// What the run waits for after the latest step.
@@ -271,10 +271,10 @@ struct Live {
 }
 
 impl Work {
-    /// The next step.
+    /// Returns the next step.
     ///
     /// # Errors
-    /// If the task goes back to the server; says why.
+    /// The reason, if the task goes back to the server.
     async fn next(&mut self) -> Result<Entry, String> {
         let live = self.live.get_or_insert_with(|| {
             let (journal, steps) = DurableJournal::new();
@@ -285,7 +285,7 @@ impl Work {
                 journal,
                 cancel: cancel.clone(),
             };
-            // Where nobody receives it, there are no steps either.
+            // Without a receiver, there are no steps either.
             let _ = self.worker.queue.send(begin);
             Live {
                 steps,

@@ -1,57 +1,57 @@
-//! How many tasks are under way at once: a pure rule, in the manner of TCP's congestion control. It grows step by
-//! step as long as answers keep coming as fast as before, and falls by a part where the server pushes back. Unlike
-//! TCP, it does not take a single refusal for congestion: servers refuse a call now and then at any load, and say
-//! how long that call has to wait.
+//! Controls how many tasks are in progress, by a pure rule similar to TCP's congestion control. The limit
+//! grows step by step while replies stay as fast as before, and shrinks by a factor when the server pushes
+//! back. Unlike TCP, a single refusal does not count as congestion: servers refuse calls occasionally at any
+//! load, and say how long that call has to wait.
 
 use std::str::FromStr;
 
-/// The most tasks at once that somebody may ask for.
+/// The maximum concurrency that a user may request.
 pub const MAX_CONCURRENCY: usize = 1024;
 
-/// The most tasks at once that are found out without anybody asking for it.
+/// The maximum concurrency in automatic mode.
 const AUTO_MOST: f64 = 128.0;
 
-/// Where finding out begins.
+/// The initial limit in automatic mode.
 const AUTO_FIRST: f64 = 4.0;
 
-/// Where it begins at a server on this machine, which often answers one call at a time: the time without a queue is
-/// the one to compare with.
+/// The initial limit for a server on this machine. It often handles one call at a time, so the time without a
+/// queue is the one to compare with.
 const AUTO_FIRST_LOCAL: f64 = 1.0;
 
-/// How much the latest outcome of a call says about the share of refusals.
+/// The weight of the latest call in the share of refusals.
 const REFUSAL_WEIGHT: f64 = 1.0 / 16.0;
 
-/// Up to this share of refusals the limit still grows. This and the next two figures come from the simulation: with
-/// them a batch keeps its pace under 10 % of refusals, and uses nine tenths of a server that refuses what is too much.
+/// The limit grows up to this share of refusals. This and the next two values come from the simulation: with
+/// them, a batch keeps its pace under 10 % of refusals, and uses 90 % of a server that refuses excess calls.
 const CALM: f64 = 0.15;
 
-/// Up to this share refusals are isolated: each concerns its own call only. Six in a row are more.
+/// Up to this share, refusals are isolated: each affects only its own call. Six in a row exceed it.
 const ISOLATED: f64 = 0.3;
 
-/// What is left after a server said that it is too much.
+/// The factor of the limit after refusals.
 const AFTER_REFUSAL: f64 = 0.75;
 
-/// What is left where answers only have become slow.
+/// The factor of the limit after slow replies.
 const AFTER_SLOWNESS: f64 = 0.8;
 
-/// The fewest answers that say something about the time that answers take.
+/// The minimum number of replies for a meaningful mean time.
 const ROUND: u32 = 8;
 
-/// Slow is what takes more than twice as long as at the best of times, and is felt.
+/// Replies count as slow above this factor of the best time plus these seconds.
 const SLOW: (f64, f64) = (2.0, 0.1);
 
-/// After so many rounds one is made with a quarter of the calls, and its time is the best from then on: a server may
-/// become slower for good, and a queue that has built up slowly would not be noticed otherwise. A quarter, since with a
-/// half a queue of any length would look like twice the best time, and no more.
+/// After this many rounds, one round uses a quarter of the calls, and its time becomes the new best time. A
+/// server may become slower permanently, and a slowly growing queue would otherwise go unnoticed. With half
+/// of the calls, a queue of any length would look like just twice the best time.
 const LOOK: u32 = 64;
 const LOOK_WITH: f64 = 0.25;
 
-/// How many tasks are under way at once.
+/// The number of concurrent tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
-    /// As many as the server takes without refusing or becoming slow.
+    /// As many as the server handles without refusals or slowdown.
     Auto,
-    /// So many, 1 to [`MAX_CONCURRENCY`].
+    /// This many, from 1 to [`MAX_CONCURRENCY`].
     Fixed(usize),
 }
 
@@ -75,29 +75,29 @@ impl FromStr for Concurrency {
 pub(super) struct Controller {
     fixed: bool,
     limit: f64,
-    /// Whether the limit still doubles, since no bound was met yet.
+    /// Whether the limit still doubles, because no bound was hit yet.
     doubles: bool,
-    /// Counts the times that the limit went down, or came back. What becomes of a call that was begun before the last
-    /// one says nothing new.
+    /// Counts the changes of the limit downwards or back. Results of calls that started in an earlier epoch
+    /// are ignored.
     epoch: u32,
-    /// The epoch that refusals ended.
+    /// The last epoch that refusals ended.
     refused_in: Option<u32>,
-    /// The share of the latest calls that were refused.
+    /// The recent share of refused calls.
     refusals: f64,
     round: Round,
     rounds: u32,
     /// The mean time of the best round.
     best: Option<f64>,
-    /// The limit to come back to, in a round with few calls.
+    /// The limit to restore after a round with few calls.
     back_to: Option<f64>,
 }
 
-/// Answers since the limit changed last.
+/// The replies since the limit last changed.
 #[derive(Debug, Default)]
 struct Round {
     answers: u32,
     seconds: f64,
-    /// The most calls at once.
+    /// The maximum number of concurrent calls.
     peak: usize,
 }
 
@@ -122,7 +122,7 @@ impl Controller {
         }
     }
 
-    /// How many may be under way; at least 1.
+    /// Returns the current limit; at least 1.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -132,12 +132,12 @@ impl Controller {
         self.limit as usize
     }
 
-    /// To be kept with a call that begins now.
+    /// Returns the current epoch, to be stored with a call that starts now.
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// The server is on this machine. Without effect once answers have come: then more is known.
+    /// Lowers the initial limit for a server on this machine. Has no effect after the first reply.
     pub(super) fn is_local(&mut self) {
         let begins = self.epoch == 0 && self.rounds == 0 && self.round.answers == 0;
         if begins && !self.fixed {
@@ -145,8 +145,8 @@ impl Controller {
         }
     }
 
-    /// A call that was begun in this epoch was refused because there are too many. Says whether other calls should
-    /// wait as well: an isolated refusal says nothing about them.
+    /// Records that a call of this epoch was refused because of the load. Returns whether other calls should
+    /// wait too; an isolated refusal does not affect them.
     pub(super) fn refused(&mut self, epoch: u32) -> bool {
         if epoch != self.epoch {
             return self.refused_in == Some(epoch);
@@ -163,8 +163,8 @@ impl Controller {
         true
     }
 
-    /// A call that was begun in this epoch was answered, when so many calls were under way. `seconds` is how long it
-    /// took until the answer began to come; `None` if that says nothing, since it was asked for more than once.
+    /// Records that a call of this epoch was answered with `calls` in progress. `seconds` is the time to the
+    /// first token; `None` if the call was retried, which makes its time meaningless.
     pub(super) fn answered(&mut self, seconds: Option<f64>, calls: usize, epoch: u32) {
         self.refusals *= 1.0 - REFUSAL_WEIGHT;
         let Some(seconds) = seconds else {
@@ -192,7 +192,7 @@ impl Controller {
         if mean > best * SLOW.0 + SLOW.1 {
             self.fall(AFTER_SLOWNESS);
         } else if round.peak >= self.limit() && self.refusals <= CALM {
-            // A limit that is not reached says nothing about what lies beyond it.
+            // A limit that is not reached says nothing about higher ones.
             let step = if self.doubles { self.limit } else { 1.0 };
             self.limit = (self.limit + step).min(AUTO_MOST);
         }
@@ -222,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Rounds with as many calls at once as allowed, against a server whose answers take so long with so many.
+    /// Simulates rounds at the current limit. `seconds` is the reply time for a number of concurrent calls.
     fn rounds(controller: &mut Controller, number: usize, seconds: impl Fn(usize) -> f64) {
         for _ in 0..number {
             let (calls, epoch) = (controller.limit(), controller.epoch());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_server_gets_all() {
+    fn the_limit_grows_to_the_maximum_for_a_fast_server() {
         let mut controller = Controller::new(Concurrency::Auto);
         assert_eq!(controller.limit(), 4);
         rounds(&mut controller, 4, |_| 0.5);
@@ -243,15 +243,15 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_four_places_is_not_flooded() {
+    fn a_server_with_four_slots_is_not_flooded() {
         let mut controller = Controller::new(Concurrency::Auto);
-        // What finds no place waits its turn.
+        // Calls without a slot wait.
         let queueing = |calls: usize| f64::from(u32::try_from(calls.div_ceil(4)).unwrap());
         for _ in 0..2000 {
             rounds(&mut controller, 1, queueing);
             assert!(controller.limit() <= 16, "{}", controller.limit());
         }
-        // Just after a round with few calls it is at its usual height again.
+        // After a round with few calls, the limit recovers.
         rounds(&mut controller, 2, queueing);
         assert!(
             (4..=16).contains(&controller.limit()),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_of_refusals_counts_once_and_calm_brings_it_back_slowly() {
+    fn a_burst_of_refusals_counts_once_and_the_limit_recovers_slowly() {
         let mut controller = Controller::new(Concurrency::Auto);
         rounds(&mut controller, 3, |_| 0.5);
         let epoch = controller.epoch();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn isolated_refusals_change_nothing_and_hold_nobody_back() {
+    fn isolated_refusals_neither_lower_the_limit_nor_delay_other_calls() {
         for concurrency in [Concurrency::Auto, Concurrency::Fixed(4)] {
             let mut controller = Controller::new(concurrency);
             for _ in 0..100 {
@@ -290,14 +290,14 @@ mod tests {
             }
             assert_eq!(controller.limit(), 4);
         }
-        // A number that somebody asked for stays in a storm, and its calls wait.
+        // A fixed limit stays during a burst of refusals, but calls wait.
         let mut controller = Controller::new(Concurrency::Fixed(4));
         let held: Vec<bool> = (0..7).map(|_| controller.refused(0)).collect();
         assert_eq!(held, [false, false, false, false, false, true, true]);
     }
 
     #[test]
-    fn a_limit_that_is_not_used_does_not_grow() {
+    fn an_unused_limit_does_not_grow() {
         let mut controller = Controller::new(Concurrency::Auto);
         for _ in 0..100 {
             controller.answered(Some(0.5), 2, controller.epoch());
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_became_slow_for_good_is_believed_in_the_end() {
+    fn the_limit_recovers_when_a_server_stays_slow() {
         let mut controller = Controller::new(Concurrency::Auto);
         rounds(&mut controller, 6, |_| 0.5);
         rounds(&mut controller, 50, |_| 3.0);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays() {
+    fn a_fixed_limit_does_not_change() {
         let mut controller = Controller::new(Concurrency::Fixed(7));
         rounds(&mut controller, 9, |_| 0.1);
         controller.refused(controller.epoch());
@@ -330,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_always_possible_to_go_on(what in proptest::collection::vec((any::<bool>(), 0.0..100.0_f64, 0..200_usize), 0..400)) {
+        fn the_limit_stays_between_1_and_128(what in proptest::collection::vec((any::<bool>(), 0.0..100.0_f64, 0..200_usize), 0..400)) {
             let mut controller = Controller::new(Concurrency::Auto);
             for (refused, seconds, calls) in what {
                 if refused {

@@ -1,4 +1,4 @@
-//! What all calls of a batch go through.
+//! The gate that all calls of a batch pass through.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,32 +13,31 @@ use super::rate::Rate;
 use crate::model::{ChatEvent, ErrorClass, ModelError};
 use crate::types::{CHARACTERS_PER_TOKEN, TokenUsage};
 
-/// Tokens that an answer is taken to have before the first has come.
+/// The estimated tokens of a reply before the first one has arrived.
 const FIRST_ANSWER: f64 = 256.0;
 
-/// How much the latest answer says about the next.
+/// The weight of the latest reply in the estimate.
 const WEIGHT: f64 = 0.1;
 
-/// How fast a batch may go.
+/// How fast a batch may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// How many tasks, and how many calls, at once.
+    /// The number of concurrent tasks, and of concurrent calls.
     pub concurrency: Concurrency,
-    /// The most requests that are begun in a minute, spread evenly. At least 1.
+    /// The maximum number of requests started per minute, spread evenly. At least 1.
     pub requests_per_minute: Option<u32>,
-    /// The most tokens a minute, prompts and answers together. At least 1. Before a call they are estimated, and
-    /// after it the estimate is corrected.
+    /// The maximum number of tokens per minute, input and output. At least 1. They are estimated before a
+    /// call, and the estimate is corrected after it.
     pub tokens_per_minute: Option<u32>,
 }
 
-/// One for all models of a batch: holds calls back until there is room for them, and learns from what becomes of
-/// them.
+/// The gate for all models of a batch. Delays calls until there is capacity, and learns from their results.
 #[derive(Debug)]
 pub struct Gate {
     inner: Mutex<Inner>,
-    /// A call ended, or the limit changed.
+    /// Notified when a call ends or the limit changes.
     moved: Notify,
-    /// There is room for another task.
+    /// Notified when there is capacity for another task.
     room: Notify,
     hopeless: CancellationToken,
     began: Instant,
@@ -50,15 +49,15 @@ struct Inner {
     calls: usize,
     requests: Option<Rate>,
     tokens: Option<Rate>,
-    /// Tokens that an answer has, by the latest ones.
+    /// The average tokens of a reply, from the latest ones.
     answer: f64,
-    /// The server asked not to be asked before.
+    /// No calls before this time, as the server requested.
     not_before: Instant,
     failure: Option<ModelError>,
 }
 
 impl Gate {
-    /// A gate for a batch that begins now.
+    /// Creates a gate for a batch that starts now.
     pub fn new(pace: Pace) -> Arc<Self> {
         let now = Instant::now();
         Arc::new(Self {
@@ -78,12 +77,12 @@ impl Gate {
         })
     }
 
-    /// How many tasks may be under way; at least 1.
+    /// Returns the maximum number of concurrent tasks; at least 1.
     pub fn limit(&self) -> usize {
         self.inner().controller.limit()
     }
 
-    /// Lets so many tasks be under way, as somebody else has found out.
+    /// Sets a fixed limit that was determined elsewhere.
     #[cfg(feature = "restate")]
     pub fn set_limit(&self, limit: usize) {
         self.inner().controller = Controller::new(Concurrency::Fixed(limit));
@@ -95,23 +94,23 @@ impl Gate {
         self.room.notified().await;
     }
 
-    /// Waits until a call has failed in a way in which all others would fail as well.
+    /// Waits for a failure that would affect all other calls as well.
     pub async fn hopeless(&self) {
         self.hopeless.cancelled().await;
     }
 
-    /// That failure, if there was one.
+    /// Returns that failure, if there was one.
     pub fn failure(&self) -> Option<ModelError> {
         self.inner().failure.clone()
     }
 
-    /// A call has failed in such a way.
+    /// Records a failure that would affect all other calls as well.
     pub fn give_up(&self, error: &ModelError) {
         self.inner().failure.get_or_insert_with(|| error.clone());
         self.hopeless.cancel();
     }
 
-    /// Waits for its turn. `characters` are sent.
+    /// Waits for permission to send a call with this many characters.
     pub(super) async fn enter(self: &Arc<Self>, characters: usize) -> Pass {
         loop {
             let moved = self.moved.notified();
@@ -124,7 +123,7 @@ impl Gate {
             }
             moved.await;
         }
-        // From here on the place is given back, whatever happens.
+        // From here on, dropping the pass releases the slot.
         let mut pass = Pass {
             gate: Arc::clone(self),
             begun: Instant::now(),
@@ -172,12 +171,12 @@ impl Gate {
         self.inner.lock()
     }
 
-    /// A model of this batch is served on this machine.
+    /// Records that a model of this batch runs on this machine.
     pub(super) fn is_local(&self) {
         self.inner().controller.is_local();
     }
 
-    /// A request failed, and may be made again.
+    /// Handles a failed request, which may be retried.
     fn failed(&self, error: &ModelError, epoch: u32) {
         let mut inner = self.inner();
         let refused = error.class == ErrorClass::Rate || matches!(error.status, Some(503 | 529));
@@ -193,27 +192,27 @@ impl Gate {
     }
 }
 
-/// The longest that all calls are held back because one was told to wait: as long as the call itself waits.
+/// The longest delay of all calls after one was told to wait: as long as the call itself waits.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// A call under way. Its place is given back when this is dropped.
+/// A call in progress. Dropping it releases its slot.
 #[derive(Debug)]
 pub(super) struct Pass {
     gate: Arc<Gate>,
     begun: Instant,
     epoch: u32,
-    /// Tokens that were taken for it.
+    /// The estimated tokens that were reserved for it.
     estimate: f64,
     usage: TokenUsage,
-    /// When the answer began to come.
+    /// The time to the first token.
     first: Option<Duration>,
-    /// Whether it was made more than once.
+    /// Whether it was retried.
     again: bool,
     good: bool,
 }
 
 impl Pass {
-    /// Learns from what comes.
+    /// Learns from an event of the reply.
     pub(super) fn see(&mut self, event: &Result<ChatEvent, ModelError>) {
         match event {
             Ok(ChatEvent::Text(_) | ChatEvent::Reasoning(_)) => {
@@ -227,7 +226,7 @@ impl Pass {
                 let now = self.gate.now();
                 let mut inner = self.gate.inner();
                 self.epoch = inner.controller.epoch();
-                // The next try is made without asking here; it counts all the same.
+                // The retry does not pass through the gate, but it counts as a request.
                 if let Some(rate) = &mut inner.requests {
                     rate.add(1.0, now);
                 }
@@ -263,7 +262,7 @@ impl Drop for Pass {
             }
         }
         if self.good {
-            // What had to be asked for twice says nothing about how long an answer takes.
+            // The time of a retried call is meaningless.
             let first = self.first.filter(|_| !self.again);
             inner
                 .controller

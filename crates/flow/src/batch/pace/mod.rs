@@ -1,4 +1,4 @@
-//! How fast a batch goes: how many calls at once, and how many requests and tokens a minute.
+//! The pace of a batch: the number of concurrent calls, and requests and tokens per minute.
 
 mod controller;
 mod gate;

@@ -13,7 +13,7 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// This model, behind this gate.
+    /// Wraps this model with this gate.
     pub fn new(model: Arc<dyn ChatModel>, gate: Arc<Gate>) -> Self {
         if model.is_local() {
             gate.is_local();
@@ -29,7 +29,7 @@ impl Middleware for Paced {
 
     fn call(&self, request: ChatRequest) -> ChatStream<'_> {
         let characters = request.characters();
-        // The call itself begins only then, so that the wait is not counted against its time limits.
+        // The call starts after the wait, so that the wait does not count towards its timeouts.
         stream::once(async move {
             let mut pass = self.gate.enter(characters).await;
             self.model
@@ -76,7 +76,8 @@ mod tests {
         };
         let (model, _) = paced("[[reply]]\ntimes = 0\ntext = 'again'\n", pace);
         let begun = Instant::now();
-        // A second's worth comes at once, and the one that is under way; the others come at ten a second.
+        // One second's worth of calls and the current one start immediately; the others follow at ten per
+        // second.
         for _ in 0..16 {
             let (reply, outcome) = complete(&model, question(), |_| ()).await;
             assert_eq!((reply.text.as_str(), outcome), ("again", Ok(())));
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_is_given_back_whatever_becomes_of_the_call() {
+    async fn a_slot_is_released_however_the_call_ends() {
         let pace = Pace {
             concurrency: Concurrency::Fixed(1),
             ..PACE
@@ -95,7 +96,7 @@ mod tests {
         {
             let mut given_up = model.chat(question());
             let _ = given_up.next().await;
-            // There is one place.
+            // There is one slot.
             let second = tokio::time::timeout(Duration::from_millis(50), gate.enter(0)).await;
             assert!(second.is_err());
         }
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_that_all_would_meet_is_told() {
+    async fn a_failure_that_affects_all_calls_is_reported() {
         let (model, gate) = paced(
             "[[reply]]\nerror = { class = 'auth', message = 'no key' }\n",
             PACE,

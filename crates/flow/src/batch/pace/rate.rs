@@ -1,16 +1,15 @@
-//! So much a minute, evenly. Twenty lines, and other than the crates for it they take back what was estimated too
-//! high.
+//! Limits a rate per minute, evenly. Unlike existing crates, it can return excess estimates.
 
-/// A limit per minute: the generic cell rate algorithm of ATM networks. Times are seconds on any clock that does not
-/// go back.
+/// A limit per minute: the generic cell rate algorithm (GCRA) of ATM networks. Times are in seconds on any
+/// monotonic clock.
 #[derive(Debug)]
 pub(in crate::batch) struct Rate {
     per_second: f64,
-    /// When all that was let through is paid for.
+    /// The time at which everything admitted so far is paid for.
     paid: f64,
 }
 
-/// How many seconds' worth may come at once, so that a busy moment after a quiet one is not held back.
+/// How many seconds' worth may start at once, so that a burst after a quiet period is not delayed.
 const BURST: f64 = 1.0;
 
 impl Rate {
@@ -21,7 +20,7 @@ impl Rate {
         }
     }
 
-    /// A limit that was in force before: see [`Rate::paid`].
+    /// Restores a limit from an earlier [`Rate::paid`].
     #[cfg(feature = "restate")]
     pub(in crate::batch) fn since(amount: u32, paid: f64) -> Self {
         Self {
@@ -30,20 +29,20 @@ impl Rate {
         }
     }
 
-    /// When all that was let through is paid for.
+    /// Returns the time at which everything admitted so far is paid for.
     #[cfg(feature = "restate")]
     pub(in crate::batch) fn paid(&self) -> f64 {
         self.paid
     }
 
-    /// Takes so much; how many seconds from now it may begin. What comes later is behind it.
+    /// Takes this amount. Returns the seconds until it may start. Later calls queue behind it.
     pub(in crate::batch) fn take(&mut self, amount: f64, now: f64) -> f64 {
         let wait = (self.paid - BURST - now).max(0.0);
         self.add(amount, now);
         wait
     }
 
-    /// Counts what has happened already; where it is negative, what has not happened after all.
+    /// Adds an amount that has already been used; a negative amount returns an excess estimate.
     pub(in crate::batch) fn add(&mut self, amount: f64, now: f64) {
         self.paid = self.paid.max(now) + amount / self.per_second;
     }
@@ -60,7 +59,7 @@ mod tests {
         let mut rate = Rate::per_minute(30);
         let waits: Vec<f64> = (0..4).map(|_| rate.take(1.0, 100.0)).collect();
         assert_eq!(waits, [0.0, 1.0, 3.0, 5.0]);
-        // Nothing is saved up over a quiet time but one second's worth.
+        // A quiet period saves up only one second's worth.
         let waits: Vec<f64> = (0..2).map(|_| rate.take(1.0, 500.0)).collect();
         assert_eq!(waits, [0.0, 1.0]);
     }
@@ -84,7 +83,7 @@ mod tests {
                 now += gap;
                 begun.push(now + rate.take(1.0, now));
             }
-            // What a second is worth may come at once, and the one that is under way.
+            // One second's worth and the current call may start at once.
             let most = f64::from(per_minute) * 61.0 / 60.0 + 1.0;
             for first in &begun {
                 let number = begun.iter().filter(|time| (*first..*first + 60.0).contains(*time)).count();

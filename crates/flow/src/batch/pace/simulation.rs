@@ -1,4 +1,4 @@
-//! Batches against servers of different kinds, on a clock that is not real.
+//! Simulates batches against different kinds of servers, with a simulated clock.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use super::controller::{Concurrency, Controller};
 
-/// How long the server takes to the first token, and to the last.
+/// The server's time to the first token and to the end of the reply.
 const FIRST: f64 = 0.2;
 const WHOLE: f64 = 2.0;
 
-/// How long a call that is refused has to wait, as the server says.
+/// The wait that the server requests after a refusal.
 const RETRY_AFTER: f64 = 1.0;
 
-/// A server. Times are in seconds.
+/// A simulated server. Times are in seconds.
 #[derive(Clone, Copy)]
 struct Server {
-    /// How many calls it answers at once. What finds no place waits its turn.
+    /// The number of calls it handles concurrently. Other calls wait in the queue.
     places: usize,
-    /// How many calls may wait; the others are refused.
+    /// The maximum length of the queue; excess calls are refused.
     queue: usize,
     /// The share of calls that it refuses at any load.
     refuses: f64,
@@ -42,7 +42,7 @@ struct Batch {
     server: Server,
     controller: Controller,
     calls: Vec<Call>,
-    /// When what happens to which call.
+    /// The upcoming events: time, call, kind.
     events: BinaryHeap<Reverse<(Duration, usize, What)>>,
     waiting: VecDeque<usize>,
     busy: usize,
@@ -54,12 +54,12 @@ struct Batch {
     longest: f64,
 }
 
-/// What came of a batch that lasted so many seconds.
+/// The result of a batch of a given duration.
 struct Outcome {
     done: usize,
-    /// The most calls under way at once.
+    /// The maximum number of concurrent calls.
     most: usize,
-    /// The longest that a call waited for its first token.
+    /// The longest time to a first token.
     longest: f64,
 }
 
@@ -111,7 +111,7 @@ impl Batch {
             .push(Reverse((Duration::from_secs_f64(time), call, what)));
     }
 
-    /// Begins as many calls as may be under way.
+    /// Starts as many calls as the limit allows.
     fn fill(&mut self, now: f64) {
         while self.under_way < self.controller.limit() {
             self.under_way += 1;
@@ -168,9 +168,9 @@ impl Batch {
 
 const HOUR: f64 = 3600.0;
 
-/// Refusals at any load, one in twenty calls or one in ten, are no reason to do less.
+/// Refusals of 5 % or 10 % of calls at any load must not slow a batch down.
 #[test]
-fn refusals_now_and_then_do_not_slow_a_batch_down() {
+fn occasional_refusals_do_not_slow_a_batch_down() {
     for refuses in [0.05, 0.1] {
         let server = Server {
             places: 16,
@@ -180,14 +180,14 @@ fn refusals_now_and_then_do_not_slow_a_batch_down() {
         let fixed = batch(Concurrency::Fixed(16), false, server, HOUR).done;
         let auto = batch(Concurrency::Auto, false, server, HOUR).done;
         assert!(auto * 100 > fixed * 95, "{refuses}: {auto} of {fixed}");
-        // Nearly as many as without any refusals.
+        // Nearly as many as without refusals.
         assert!(fixed * 10 > 16 * 1800 * 9, "{refuses}: {fixed}");
     }
 }
 
-/// A server without a queue refuses what it cannot answer at once: the limit finds the number of its places.
+/// A server without a queue refuses calls beyond its slots. The limit must find the number of slots.
 #[test]
-fn a_server_that_refuses_what_is_too_much_is_used_to_the_full() {
+fn a_server_that_refuses_excess_calls_is_fully_used() {
     for places in [2, 16, 64] {
         let server = Server {
             places,
@@ -204,9 +204,9 @@ fn a_server_that_refuses_what_is_too_much_is_used_to_the_full() {
     }
 }
 
-/// A server on this machine that answers one call at a time is kept busy, and no queue builds up before it.
+/// A local server that handles one call at a time must stay busy without a queue.
 #[test]
-fn a_local_server_with_one_place_has_no_queue() {
+fn a_local_server_with_one_slot_has_no_queue() {
     let server = Server {
         places: 1,
         queue: 1000,
@@ -219,7 +219,7 @@ fn a_local_server_with_one_place_has_no_queue() {
 }
 
 #[test]
-fn a_local_server_with_more_places_is_used_to_the_full() {
+fn a_local_server_with_more_slots_is_fully_used() {
     for places in [4, 16] {
         let server = Server {
             places,
