@@ -284,7 +284,10 @@ impl<'c> Program<'c> {
                 }
                 if !config.env.is_empty() {
                     let names = config.env.join(", ");
-                    let _ = write!(out, "\n      which may see the variables {names}");
+                    let _ = write!(
+                        out,
+                        "\n      with access to the environment variables {names}"
+                    );
                 }
             }
             Kind::Script(language, config) => {

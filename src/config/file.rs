@@ -32,7 +32,7 @@ pub const PROJECT_KEYS: &[&str] = &[
     "reflector",
 ];
 
-/// The tables of the user's file other than the settings.
+/// The tables of the user file other than the settings.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
@@ -61,7 +61,7 @@ pub(super) struct Trust {
     pub endpoints: Vec<PathBuf>,
 }
 
-/// The parsed user's file.
+/// The parsed user file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UserFile {
     pub layer: Layer,
@@ -75,7 +75,7 @@ pub(super) struct UserFile {
     pub trust: Trust,
 }
 
-/// Parses the user's file. Errors mask values that may be secrets.
+/// Parses the user file. Errors mask values that may be secrets.
 pub(super) fn user(
     source: &Source,
     path: &Path,
@@ -265,7 +265,7 @@ struct Reader<'a> {
 /// The kind of source that is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileKind {
-    /// The user's file.
+    /// The user file.
     User,
     /// A project file.
     Project,

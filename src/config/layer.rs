@@ -18,7 +18,7 @@ pub enum Origin {
     Variable(&'static str),
     /// The criteria of this name.
     Criteria(String),
-    /// A line of the user's file, counted from 1.
+    /// A line of the user file, counted from 1.
     File {
         /// The file.
         path: PathBuf,
@@ -46,7 +46,7 @@ impl Origin {
         matches!(self, Self::Flag(_) | Self::Variable(_) | Self::Record)
     }
 
-    /// The precedence of the layer: a higher rank overrides a lower one. The user's file and project files
+    /// The precedence of the layer: a higher rank overrides a lower one. The user file and project files
     /// share a rank.
     pub fn rank(&self) -> u8 {
         match self {

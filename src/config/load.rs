@@ -29,7 +29,7 @@ pub struct IgnoredProject {
     pub reason: &'static str,
 }
 
-/// The user's file, the project file and the environment: parsed and checked, but not yet merged.
+/// The user file, the project file and the environment: parsed and checked, but not yet merged.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     user_path: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the user's file, the project file and the environment. Missing files are skipped, but the file
+    /// Reads the user file, the project file and the environment. Missing files are skipped, but the file
     /// that `REFLECT_CONFIG` names must exist. The search for the project file starts in `directory` and goes
     /// up.
     pub fn load(env: Env<'_>, directory: &Path) -> Result<Self, SourceError> {
@@ -92,7 +92,7 @@ impl Config {
         self.serves_tasks
     }
 
-    /// The path of the user's file, which may not exist.
+    /// The path of the user file, which may not exist.
     pub fn user_path(&self) -> Option<&Path> {
         self.user_path.as_deref()
     }
@@ -107,7 +107,7 @@ impl Config {
         self.ignored_project.as_ref()
     }
 
-    /// The models and providers that the user's file, the environment and `--set` name outside of profiles,
+    /// The models and providers that the user file, the environment and `--set` name outside of profiles,
     /// with aliases resolved.
     pub fn own_models(&self) -> impl Iterator<Item = &str> {
         let keys = ["provider", "model", "judge_model", "stronger_model"];
@@ -118,17 +118,17 @@ impl Config {
         named.map(|(name, _)| self.user.aliases.get(name).map_or(name, String::as_str))
     }
 
-    /// The provider of this name in the user's file.
+    /// The provider of this name in the user file.
     pub fn provider(&self, name: &str) -> Option<&Provider> {
         self.user.providers.get(name)
     }
 
-    /// The providers of the user's file, in alphabetical order.
+    /// The providers of the user file, in alphabetical order.
     pub fn providers(&self) -> &BTreeMap<String, Provider> {
         &self.user.providers
     }
 
-    /// Whether code in this criteria file may run without asking, because the user's file trusts it or a
+    /// Whether code in this criteria file may run without asking, because the user file trusts it or a
     /// folder above it. The path must be canonical.
     pub fn trusts(&self, file: &Path) -> bool {
         is_in(&self.user.trust.exec, file)
@@ -150,7 +150,7 @@ impl Config {
         &self.user.prices
     }
 
-    /// The criteria files and folders that the user's file trusts, as absolute paths.
+    /// The criteria files and folders that the user file trusts, as absolute paths.
     pub fn trusted(&self) -> &[PathBuf] {
         &self.user.trust.exec
     }
@@ -221,7 +221,7 @@ impl Config {
     }
 
     /// The origin of a model that is named by an alias. An alias in a project file counts as the user's
-    /// choice, because the user's file defines it.
+    /// choice, because the user file defines it.
     fn origin_of_alias(&self, name: &str, origin: &Origin) -> Origin {
         match (origin, &self.user_path) {
             (Origin::Project { .. }, Some(path)) => Origin::File {
@@ -257,7 +257,7 @@ fn is_in(trusted: &[PathBuf], file: &Path) -> bool {
     })
 }
 
-/// Checks a user's file.
+/// Checks a user file.
 pub fn check_user_file(path: &Path, env: Env<'_>) -> Result<(), SourceError> {
     let home = dirs::home(env);
     file::user(&source::read(path)?, path, home.as_deref()).map(drop)

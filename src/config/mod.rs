@@ -1,8 +1,8 @@
-//! Settings from the user's file, project files, profiles and the environment, merged in a fixed order. Each
+//! Settings from the user file, project files, profiles and the environment, merged in a fixed order. Each
 //! value records its origin.
 //!
 //! Precedence, highest first: flags, `--set`, `REFLECT_*`, the criteria file, the selected profile, the
-//! project file, the user's file, the built-in defaults.
+//! project file, the user file, the built-in defaults.
 
 mod assign;
 mod dirs;

@@ -14,7 +14,7 @@ use crate::{
     types::LoopSettings,
 };
 
-/// A home directory with a user's file and a project, and an isolated environment.
+/// A home directory with a user file and a project, and an isolated environment.
 struct World {
     dir: tempfile::TempDir,
     env: HashMap<String, OsString>,

@@ -100,9 +100,9 @@ fn headline(assessment: &PlanAssessment) -> String {
     let verdict = &assessment.verdict;
     let plan = verdict.plan_id.as_deref().unwrap_or_default();
     let outcome = if verdict.success {
-        "a success"
+        "succeeded"
     } else {
-        "no success"
+        "failed"
     };
     let number = |count: usize| thousands(u64::try_from(count).unwrap_or(u64::MAX));
     let mut counts = vec![format!(

@@ -83,7 +83,7 @@ pub(super) fn about(summary: &Summary) -> String {
         Some(budget) => {
             let _ = write!(out, "; at most {} total tokens per task", thousands(budget));
         }
-        None => out.push_str("; best-of-n and append-loop get what reflect cost"),
+        None => out.push_str("; best-of-n and append-loop get the tokens that reflect used"),
     }
     if summary.holdout > 0 {
         let checks = counted(summary.holdout, "check");

@@ -55,7 +55,7 @@ fn a_failed_plan_has_exit_code_3_and_a_full_report() {
         .code(3)
         .stderr("the plan `nightly` failed: exit code 3 (0 with `--exit-zero`)\n")
         .stdout(
-            "nightly: no success, 3 of 5 tasks done, 1 failed, 1 incomplete, try another plan · confidence 0.45\nissues:\n\x20 - only 3 of 5 tasks were done: a success rate of 0.60, and at least 0.80 is required\n\x20 - the task `fetch` is slow: it took 20.0 s, 4.0 times the 5.0 s expected, and at most 2 times is allowed\n\x20 - the task `count` was done, but its output is empty\n\x20 - the task `store` failed (resource): No space left on device\n\x20 - the task `mail` was skipped: it waits for `store`, which failed\npatterns:\n\x20 - repeated_errors: 2 attempts failed in the same way: timeout (fetch)\n\x20 - tool_failure: the tool `http` failed 2 of 3 times (fetch)\n\x20 - low_success_rate: the success rate is 0.60, and at least 0.80 is required (store, mail)\nsuggestions:\n\x20 - raise the timeout, or break the task into smaller ones\n\x20 - `http`: raise the timeout, or break the task into smaller ones\n\x20 - break the plan into smaller tasks, and begin with what most others wait for\n\x20 - break slow tasks into smaller ones, or expect more time of them\n\x20 - say in the task what it is to give, and check what its tool gives back\n\x20 - do less at once, or free memory, disk space or quota; where a rate is limited, wait\n\x20 - run the tasks that are left\nlearned:\n\x20 - the tool `sql` did all 2 of its tasks (0.75)\n\x20 - 2 attempts failed by timeout with the tool `http`: raise the timeout, or break the task into smaller ones (0.67)\n\x20 - trying again helped after failures by timeout: 1 of the tasks were done in the end (0.50)\n\x20 - an attempt failed by resource with the tool `disk`: do less at once, or free memory, disk space or quota; where a rate is limited, wait (0.50)\n",
+            "nightly: failed, 3 of 5 tasks done, 1 failed, 1 incomplete, try another plan · confidence 0.45\nissues:\n\x20 - only 3 of 5 tasks were done: a success rate of 0.60, and at least 0.80 is required\n\x20 - the task `fetch` is slow: it took 20.0 s, 4.0 times the 5.0 s expected, and at most 2 times is allowed\n\x20 - the task `count` was done, but its output is empty\n\x20 - the task `store` failed (resource): No space left on device\n\x20 - the task `mail` was skipped: it waits for `store`, which failed\npatterns:\n\x20 - repeated_errors: 2 attempts failed in the same way: timeout (fetch)\n\x20 - tool_failure: the tool `http` failed 2 of 3 times (fetch)\n\x20 - low_success_rate: the success rate is 0.60, and at least 0.80 is required (store, mail)\nsuggestions:\n\x20 - raise the timeout, or break the task into smaller ones\n\x20 - `http`: raise the timeout, or break the task into smaller ones\n\x20 - break the plan into smaller tasks, and begin with what most others wait for\n\x20 - break slow tasks into smaller ones, or expect more time of them\n\x20 - say in the task what it is to give, and check what its tool gives back\n\x20 - do less at once, or free memory, disk space or quota; where a rate is limited, wait\n\x20 - run the tasks that are left\nlearned:\n\x20 - the tool `sql` did all 2 of its tasks (0.75)\n\x20 - 2 attempts failed by timeout with the tool `http`: raise the timeout, or break the task into smaller ones (0.67)\n\x20 - trying again helped after failures by timeout: 1 of the tasks were done in the end (0.50)\n\x20 - an attempt failed by resource with the tool `disk`: do less at once, or free memory, disk space or quota; where a rate is limited, wait (0.50)\n",
         )
         .run();
 }
@@ -65,7 +65,7 @@ fn a_successful_plan_has_exit_code_0() {
     assess()
         .arg("good.json")
         .stdout(
-            "good: a success, 2 of 2 tasks done · confidence 0.95\n\
+            "good: succeeded, 2 of 2 tasks done · confidence 0.95\n\
              learned:\n\
              \x20 - the tool `t` did all 2 of its tasks (0.75)\n",
         )
@@ -108,7 +108,7 @@ fn markdown_is_written_to_a_file() {
         .run();
     assert_eq!(
         ran.read("report.md"),
-        "## good: a success, 2 of 2 tasks done · confidence 0.95\n\n\
+        "## good: succeeded, 2 of 2 tasks done · confidence 0.95\n\n\
          ### Learned\n\n- the tool `t` did all 2 of its tasks (0.75)\n"
     );
 }

@@ -411,7 +411,7 @@ fn bad_lines_do_not_stop_other_tasks() {
         .code(2)
         .stderr_has("warning: tasks.jsonl:2: it is no JSON")
         .stderr_has("warning: tasks.jsonl:3: unknown key `promt`: did you mean `prompt`?")
-        .stderr_has("warning: tasks.jsonl:4: the id `a` is that of an earlier task")
+        .stderr_has("warning: tasks.jsonl:4: the id `a` is already used by an earlier task")
         .stderr_has("the criteria `missing.toml` cannot be used")
         .stderr_has("6 tasks: 2 met, 4 invalid")
         .run();
@@ -532,7 +532,7 @@ fn limits_apply_to_all_tasks_together() {
         .args(BATCH)
         .args(["--max-total-tokens", "500", "-j", "1"])
         .code(5)
-        .stderr_has("the limit on tokens is reached")
+        .stderr_has("token limit reached")
         .run();
     // Each task uses 240 tokens.
     all_met(&rows(&ran), 3);
@@ -552,7 +552,7 @@ fn limits_apply_to_all_tasks_together() {
         .file("prices.toml", prices)
         .args(["--config", "prices.toml", "--max-cost", "0.4", "-j", "1"])
         .code(5)
-        .stderr_has("the limit on cost is reached")
+        .stderr_has("cost limit reached")
         .run();
     // Each task costs 0.24.
     all_met(&rows(&ran), 6);
@@ -568,7 +568,7 @@ fn the_time_limit_cancels_tasks_in_progress() {
         .args(BATCH)
         .args(["--max-time", "700ms"])
         .code(5)
-        .stderr_has("the limit on time is reached")
+        .stderr_has("time limit reached")
         .run();
     assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
     assert!(rows(&ran).is_empty());
@@ -590,7 +590,7 @@ fn a_failure_that_affects_all_tasks_stops_the_batch_without_failing_any() {
         .args(["-j", "1", "--retries", "0"])
         .code(4)
         .stderr_has("not authorized: Incorrect API key")
-        .stderr_has("every other task would have failed as well")
+        .stderr_has("all other tasks would fail too")
         .run();
     let rows = rows(&ran);
     assert!((1..10).contains(&rows.len()), "{rows:?}");
@@ -611,7 +611,7 @@ fn two_batches_do_not_write_to_the_same_file() {
     first
         .then(BATCH)
         .code(2)
-        .stderr_has("another batch writes to `out.jsonl`")
+        .stderr_has("another batch is writing to `out.jsonl`")
         .run();
     all_met(&rows(&running.finish()), 2);
     first
@@ -620,10 +620,7 @@ fn two_batches_do_not_write_to_the_same_file() {
         .stderr_has("`criteria.toml`, line 2: it is no row of a batch")
         .run();
     for (output, said) in [
-        (
-            "tasks.jsonl",
-            "`--output` names the file that the tasks are read from",
-        ),
+        ("tasks.jsonl", "`--output` is also the input file"),
         ("nowhere/out.jsonl", "no such folder: `nowhere`"),
     ] {
         first

@@ -115,7 +115,7 @@ fn a_world_readable_key_is_rejected() {
     with_mode(Test::new(), 0o600).args(["config", "show"]).run();
 }
 
-/// A key in the user's file is sent only to its own server, and never shown.
+/// A key in the user file is sent only to its own server, and never shown.
 #[cfg(unix)]
 #[test]
 fn a_custom_provider() {

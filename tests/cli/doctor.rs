@@ -115,7 +115,7 @@ fn the_text_report() {
         .stderr("")
         .run();
     for part in [
-        "configuration\n  · user's file",
+        "configuration\n  · user file",
         "storage\n  ✓ run log",
         "programs\n",
         "model openai:test (writer and judge)\n  ✓ choice",
@@ -329,8 +329,8 @@ fn files_and_folders() {
     mode("../home/.local/state/reflect/reflect.db", 0o644);
     let ran = test.args(["doctor"]).code(2).reports().run();
     for part in [
-        "! user's file",
-        "✓ project's file",
+        "! user file",
+        "✓ project file",
         "/work/.reflect.toml\n",
         "/sets: 1 file\n",
         "/gone is not a folder\n",

@@ -66,7 +66,7 @@ fn runs_are_found_by_text_and_by_metadata() {
         .run();
     ran.then(["history", "list", "--since", "soon"])
         .code(2)
-        .stderr_has("--since: `soon` is neither an age nor a date")
+        .stderr_has("--since: `soon` is not a valid age or date")
         .stderr_has("hint: use an age such as `12h`")
         .run();
 }

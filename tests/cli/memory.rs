@@ -364,7 +364,7 @@ fn an_invalid_import_shows_its_position_and_adds_nothing() {
         (&["rm"], "<ID>"),
         (
             &["learn", "--since", "soon"],
-            "--since: `soon` is neither an age nor a date",
+            "--since: `soon` is not a valid age or date",
         ),
         (
             &["learn", "-m", "openai:test"],

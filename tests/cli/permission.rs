@@ -39,7 +39,7 @@ fn without_permission_nothing_runs_and_the_code_is_shown() {
     for part in [
         "error: these criteria run code on this machine, which needs your permission:\n",
         "/work/set/c.toml:6: `runs` runs the command\n      sh -c 'grep -q \"a b\"' {draft_file}\n",
-        "which may see the variables EDITOR\n",
+        "with access to the environment variables EDITOR\n",
         "hint: if you trust this code, add `--allow-exec`, or always allow it with these lines in ",
         "/.config/reflect/config.toml:\n  [trust]\n  exec = [",
     ] {

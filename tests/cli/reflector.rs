@@ -50,7 +50,7 @@ fn the_verdict_on_a_faulty_batch_agrees_with_its_rows() {
     assert!(of("network") >= 2 && of("validation") >= 1);
     assert_eq!(of("network") + of("validation"), failed);
     let said = format!(
-        "verdict: tasks.jsonl: a success, {} of 60 tasks done, {failed} failed",
+        "verdict: tasks.jsonl: succeeded, {} of 60 tasks done, {failed} failed",
         60 - failed
     );
     assert!(ran.stderr.contains(&said), "{said}\n{}", ran.stderr);
@@ -64,7 +64,7 @@ fn the_criteria_come_from_the_configuration_and_earlier_rows_count() {
         .args(BATCH)
         .args(["-j", "1"])
         .code(4)
-        .stderr_has("verdict: tasks.jsonl: no success, 3 of 4 tasks done, 1 failed")
+        .stderr_has("verdict: tasks.jsonl: failed, 3 of 4 tasks done, 1 failed")
         .run();
     let five = "{\"id\": \"t4\", \"prompt\": \"Write about item 4.\"}\n";
     let tasks = ran.read("tasks.jsonl") + five;
@@ -73,7 +73,7 @@ fn the_criteria_come_from_the_configuration_and_earlier_rows_count() {
         .file("mild.toml", "[reflector]\nmin_success_rate = 0.75\n")
         .args(["--config", "mild.toml"])
         .code(4)
-        .stderr_has("verdict: tasks.jsonl: a success, 4 of 5 tasks done, 1 failed")
+        .stderr_has("verdict: tasks.jsonl: succeeded, 4 of 5 tasks done, 1 failed")
         .run();
     // No task ran, so there is nothing to assess.
     ran.then(BATCH).code(4).stderr_lacks("verdict: ").run();
@@ -88,7 +88,7 @@ fn a_task_that_misses_its_criteria_counts_as_failed() {
         .args(BATCH)
         .args(["-n", "1"])
         .code(3)
-        .stderr_has("verdict: tasks.jsonl: no success, 0 of 3 tasks done, 3 failed")
+        .stderr_has("verdict: tasks.jsonl: failed, 0 of 3 tasks done, 3 failed")
         .stderr_has("  suggestion: where criteria are not met: more drafts (`-n`)")
         .stderr_lacks("--replan")
         .run();
@@ -123,7 +123,7 @@ fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
     flow("[[reply]]\nerror = { class = 'transient', message = 'the request timed out' }\n")
         .args(["--retries", "0"])
         .code(4)
-        .stderr_has("verdict: flow: no success, 1 of 2 tasks done, 1 failed, try another plan")
+        .stderr_has("verdict: flow: failed, 1 of 2 tasks done, 1 failed, try another plan")
         .stderr_has("  suggestion: raise the timeout, or break the task into smaller ones")
         .run();
     let good = "[[reply]]\ntext = 'A text about tea.'\n";
@@ -133,7 +133,7 @@ fn a_workflow_that_fails_ends_with_a_verdict_on_its_nodes() {
         .run();
     flow(good)
         .arg("-v")
-        .stderr_has("verdict: flow: a success, 2 of 2 tasks done")
+        .stderr_has("verdict: flow: succeeded, 2 of 2 tasks done")
         .run();
     // An error in the file says nothing about the plan.
     flow(good)
@@ -168,7 +168,7 @@ fn lessons_of_a_batch_reach_the_next_one_and_are_measured() {
         ])
         .args(["-n", "1", "--no-cache", "--memory"])
         .code(3)
-        .stderr_has("memory: there was nothing in it yet")
+        .stderr_has("memory: empty")
         .stderr_has("memory: learned from the batch: 2 new")
         .run();
     let insights = listed(&second, &[]);

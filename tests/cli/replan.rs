@@ -46,7 +46,7 @@ fn a_task_that_succeeds_at_the_third_attempt_has_one_row() {
         .args(BATCH)
         .args(["--retries", "0", "--replan", "2"])
         .stderr_has("1 task: 1 met")
-        .stderr_has("verdict: tasks.jsonl: a success, 1 of 1 tasks done")
+        .stderr_has("verdict: tasks.jsonl: succeeded, 1 of 1 tasks done")
         .stderr_has("  tried again in another way: 1, 1 of them to an end")
         .run();
     let rows = rows(&ran);

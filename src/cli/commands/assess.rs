@@ -37,7 +37,7 @@ pub(in crate::cli) async fn run(
             Ok(suggestions) => assessment.add_suggestions(suggestions),
             Err(problem) => {
                 if !global.quiet {
-                    printer::say(&format!("warning: {problem}; the verdict needs no model"));
+                    printer::say(&format!("warning: {problem}; the verdict is not affected"));
                 }
                 warnings.push(problem);
             }
@@ -100,7 +100,7 @@ async fn suggest(
                 Ok((Some(judge.model.id().clone()), reply))
             }
             Err(error) if error.code == ExitCode::Provider => {
-                let problem = format!("the model has no suggestions: {}", error.message);
+                let problem = format!("cannot get suggestions from the model: {}", error.message);
                 Ok((None, Err(problem)))
             }
             Err(error) => Err(error),

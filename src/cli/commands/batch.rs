@@ -66,10 +66,7 @@ pub(in crate::cli) async fn run(
     source.try_open(global.quiet)?;
     let criteria = plan.settings().reflector.criteria();
     if args.retry_failed && args.file().is_none() {
-        return Err(CliError::usage(
-            "`--retry-failed` reads the rows of `--output`, and standard output cannot be read",
-        )
-        .hint("name a file"));
+        return Err(CliError::usage("`--retry-failed` needs `--output FILE`").hint("name a file"));
     }
     let (results, before) =
         open_results(args.file(), args.retry_failed, &args.tasks, global.quiet)?;
@@ -243,7 +240,7 @@ pub(super) fn remaining(limits: Limits, started: Instant) -> Limits {
 fn read_template(text: Option<&str>) -> Result<Option<PromptTemplate>, CliError> {
     text.map(|text| {
         PromptTemplate::new(text)
-            .map_err(|problem| CliError::usage(format!("--prompt is no template: {problem}")))
+            .map_err(|problem| CliError::usage(format!("--prompt: invalid template: {problem}")))
     })
     .transpose()
 }
@@ -259,10 +256,8 @@ pub(super) fn open_results(
         return Ok((None, Before::default()));
     };
     if real_path(path) == real_path(tasks) {
-        return Err(
-            CliError::usage("`--output` names the file that the tasks are read from")
-                .hint("write the rows to another file"),
-        );
+        return Err(CliError::usage("`--output` is also the input file")
+            .hint("write the rows to another file"));
     }
     let (results, before) = Results::open(path, again).map_err(|error| {
         let message = error.to_string();
@@ -271,14 +266,13 @@ pub(super) fn open_results(
             ResultsError::InUse { .. } => {
                 CliError::usage(message).hint("wait for it, or write to another file")
             }
-            ResultsError::NotOurs { .. } => {
-                CliError::usage(message).hint("rows are added to such a file only: name another")
-            }
+            ResultsError::NotOurs { .. } => CliError::usage(message)
+                .hint("use a file that `reflect batch` wrote, or a new file"),
         }
     })?;
     if before.fixed && !quiet {
         printer::say(&format!(
-            "the last row of `{}` was not written to its end; its task is done again",
+            "the last row of `{}` is incomplete; running its task again",
             path.display()
         ));
     }
@@ -338,7 +332,7 @@ impl<'a> Source<'a> {
         let place = |line: u64, problem: &str| format!("{}:{line}: {problem}", path.display());
         if let Some((line, problem)) = checked.first_bad.first().filter(|_| args.fail_fast) {
             return Err(CliError::usage(place(*line, problem))
-                .hint("nothing was begun; without `--fail-fast` the other tasks are done"));
+                .hint("no task was started; without `--fail-fast`, the other tasks run"));
         }
         if !quiet {
             for (line, problem) in checked.first_bad.iter().take(MAX_REPORTED) {
@@ -438,7 +432,7 @@ pub(super) fn report_stop(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool
         Stop::NoReader => return,
         Stop::Provider(error) => {
             printer::report(&CliError::from((**error).clone()));
-            "every other task would have failed as well"
+            "all other tasks would fail too"
         }
         Stop::Input(problem) => {
             let name = tasks.display();
@@ -455,15 +449,15 @@ pub(super) fn report_stop(stop: &Stop, unwritten: &str, tasks: &Path, kept: bool
         }
         Stop::Interrupted => "interrupted",
         Stop::Failed => "a task failed, and `--fail-fast` is set",
-        Stop::Tokens => "the limit on tokens is reached",
-        Stop::Cost => "the limit on cost is reached",
-        Stop::Time => "the limit on time is reached",
+        Stop::Tokens => "token limit reached",
+        Stop::Cost => "cost limit reached",
+        Stop::Time => "time limit reached",
     };
     if !quiet {
         let again = if kept {
-            "; the same command goes on with the tasks that have no row yet"
+            "; run the same command again to continue"
         } else {
-            "; with `--output FILE` the next call could go on from here"
+            "; use `--output FILE` to be able to continue"
         };
         printer::say(&format!("the batch was stopped: {what}{again}"));
     }

@@ -134,7 +134,7 @@ fn check_arms(args: &BenchArgs) -> Result<(), CliError> {
         Some(arm) if args.budget.is_none() && !args.arms.contains(&Arm::Reflect) => {
             let name = arm.as_str();
             Err(CliError::usage(format!(
-                "--arms: `{name}` gets as many tokens as `reflect` used, and `reflect` is not among the arms"
+                "--arms: `{name}` uses the token count of `reflect`, which is not among the arms"
             ))
             .hint("add `reflect`, or set a budget with `--budget`"))
         }

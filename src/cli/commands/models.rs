@@ -75,7 +75,7 @@ async fn list(
         }
         found = of_provider(&providers, &name).await?;
     } else {
-        // Without a provider, list local models and those of the providers in the user's file.
+        // Without a provider, list local models and those of the providers in the user file.
         match of_provider(&providers, "ollama").await {
             Ok(models) => {
                 if models.is_empty() && !global.quiet {
@@ -124,9 +124,7 @@ async fn of_provider(providers: &Providers<'_>, name: &str) -> Result<Vec<Availa
         }
         Backend::Embedded => return embedded(),
         Backend::Scripted => {
-            return Err(CliError::usage(
-                "the scripted provider has no list of models",
-            ));
+            return Err(CliError::usage("the scripted provider cannot list models"));
         }
     };
     Ok(listed?

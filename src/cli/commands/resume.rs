@@ -317,7 +317,8 @@ fn start<'e>(
     mut events: impl Iterator<Item = &'e Event> + Clone,
 ) -> Result<Start, CliError> {
     let not_yet = || {
-        CliError::usage(format!("run `{id}` stopped before it made a call")).hint("start a new run")
+        CliError::usage(format!("run `{id}` stopped before its first model call"))
+            .hint("start a new run")
     };
     let content = events
         .find_map(|event| match event {

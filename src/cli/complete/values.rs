@@ -54,7 +54,7 @@ pub(in crate::cli) fn providers(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, all.map(|name| (name, String::new())).collect())
 }
 
-/// Returns the profiles of the user's file.
+/// Returns the profiles of the user file.
 pub(in crate::cli) fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
     let config = config();
     let all = config

@@ -46,7 +46,7 @@ pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) ->
             (Level::Note, finding)
         }
     };
-    report.add(&CONFIGURATION, Check::new("project's file", level, finding));
+    report.add(&CONFIGURATION, Check::new("project file", level, finding));
     let set: Vec<&str> = VARIABLES
         .iter()
         .map(|variable| variable.name)
@@ -60,7 +60,7 @@ pub(in crate::cli) fn configuration(global: &GlobalArgs, report: &mut Report) ->
 }
 
 fn user_file(path: Option<&Path>) -> Check {
-    const NAME: &str = "user's file";
+    const NAME: &str = "user file";
     let Some(path) = path else {
         return Check::new(NAME, Level::Warning, "no home directory")
             .advice("set `REFLECT_CONFIG`");

@@ -253,7 +253,7 @@ async fn found(
         )));
     }
     let why = format!(
-        "{no_ollama}, and no provider's key is set; it is tiny: good for trying things out, not for real drafts"
+        "{no_ollama}, and no provider's key is set; a tiny model for trying reflect, not for real drafts"
     );
     Ok(chosen("embedded", None, why))
 }

@@ -666,7 +666,7 @@ impl<'a> Providers<'a> {
                 .filter(|name| paths::env_text(name).is_some());
             return match withheld {
                 Some(other) => format!(
-                    "{other} is not sent to the custom address {host}; set REFLECT_API_KEY to its key"
+                    "{other} is not sent to the custom address {host}; set REFLECT_API_KEY for it"
                 ),
                 None => format!("no key was sent: set REFLECT_API_KEY to the key for {host}"),
             };

@@ -67,7 +67,9 @@ impl Shown {
                 } else {
                     format!(" ({})", about.join(", "))
                 };
-                printer::say(&format!("downloading {model}{about} from {from}, once"));
+                printer::say(&format!(
+                    "downloading {model}{about} from {from} (one time only)"
+                ));
             }
             FetchEvent::Progress { done, total } => {
                 let bar = self.bar.get_or_insert_with(|| {

@@ -375,7 +375,7 @@ fn renders_every_event_and_nests_headings() {
         "Draft 3",
         "candidate 1: A word on it; score 0.25",
         "the tool `A word on it`: A word on it",
-        "reflection: on what the tool said",
+        "reflection: after a tool result",
         "the user decided: instruction: A word on it",
         "tried again after 0.5 s",
     ] {

@@ -459,7 +459,7 @@ fn given(task: &Task, settings: &LoopSettings) -> Vec<(String, String)> {
     }
     let settings = serde_json::to_string_pretty(settings).unwrap_or_default();
     if settings != "{}" {
-        push("Settings of the loop".to_owned(), &settings);
+        push("Loop settings".to_owned(), &settings);
     }
     given
 }

@@ -682,7 +682,7 @@ fn names_and_paths_are_resolved() {
     let threshold =
         |spec: &str| resolve(spec, &search, &|_| FileAccess::Folder).map(|c| c.threshold);
     assert_eq!(threshold("mine"), Ok(0.1));
-    assert_eq!(threshold("code"), Ok(0.2), "a user's file goes first");
+    assert_eq!(threshold("code"), Ok(0.2), "a user file goes first");
     assert_eq!(threshold("writing"), Ok(0.8));
     let path = dir.path().join("mine.toml");
     assert_eq!(threshold(path.to_str().unwrap()), Ok(0.1));

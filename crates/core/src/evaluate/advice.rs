@@ -56,7 +56,7 @@ pub async fn advise(
     )));
     let reply = call(&*model.model, request, observer)
         .await
-        .map_err(|error| format!("the model has no suggestions: {error}"))?;
+        .map_err(|error| format!("cannot get suggestions from the model: {error}"))?;
     match reply.end {
         Some(EndReason::Refused(why)) => Err(format!("the model refused: {why}")),
         Some(EndReason::Repetition) => Err("the model's reply loops".to_owned()),

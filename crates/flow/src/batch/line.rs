@@ -51,7 +51,7 @@ pub(super) fn id(fields: &Map<String, Value>) -> Result<Option<String>, String> 
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(id)) if !id.is_empty() => Ok(Some(id.clone())),
         Some(Value::Number(id)) => Ok(Some(id.to_string())),
-        Some(_) => Err("`id` must be a text or a number".to_owned()),
+        Some(_) => Err("`id` must be a string or a number".to_owned()),
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn item(
     if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
         let meant = match similar(unknown, KEYS) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => "values of your own go under `vars`".to_owned(),
+            None => "put custom values under `vars`".to_owned(),
         };
         return Err(format!("unknown key `{unknown}`: {meant}"));
     }
@@ -96,7 +96,7 @@ pub(super) fn item(
             .fill(&vars)
             .map_err(|error| error.to_string())?,
         (None, Some(prompt)) => prompt,
-        (None, None) => return Err("there is no `prompt`".to_owned()),
+        (None, None) => return Err("missing key `prompt`".to_owned()),
     };
     if task.prompt.trim().is_empty() {
         return Err("the prompt is empty".to_owned());

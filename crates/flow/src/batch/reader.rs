@@ -112,7 +112,7 @@ fn next_json(input: &mut impl BufRead, number: &mut u64) -> io::Result<Option<Li
 fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("it is no object `{...}`".to_owned()),
+        Ok(_) => Err("expected a JSON object `{...}`".to_owned()),
         Err(error) => {
             // The error names line 1, which is misleading.
             let said = error.to_string();
@@ -182,11 +182,11 @@ impl<R: Read> Csv<R> {
                 Err(error) => match error.into_kind() {
                     csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                         self.over = true;
-                        Err(format!("{}: is a quote missing?", too_long("record")))
+                        Err(format!("{}; check for a missing quote", too_long("record")))
                     }
                     csv::ErrorKind::Io(error) => return Err(error),
                     csv::ErrorKind::Utf8 { err, .. } => {
-                        Err(format!("column {} is not in UTF-8", err.field() + 1))
+                        Err(format!("column {} is not valid UTF-8", err.field() + 1))
                     }
                     other => return Err(io::Error::other(format!("{other:?}"))),
                 },
@@ -210,7 +210,7 @@ fn names(record: &csv::StringRecord) -> Result<Vec<String>, String> {
             return Err(format!("column {} has no name", index + 1));
         }
         if names[..index].contains(name) {
-            return Err(format!("two columns have the name `{name}`"));
+            return Err(format!("duplicate column `{name}`"));
         }
     }
     Ok(names)

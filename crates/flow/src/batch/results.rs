@@ -36,7 +36,7 @@ pub enum ResultsError {
         error: io::Error,
     },
     /// Another process has it open.
-    #[error("another batch writes to `{}` right now", .path.display())]
+    #[error("another batch is writing to `{}` right now", .path.display())]
     InUse {
         /// The file.
         path: PathBuf,

@@ -102,7 +102,7 @@ impl<R: Read> Tasks<R> {
         } else {
             (
                 None,
-                Err(format!("the id `{id}` is that of an earlier task")),
+                Err(format!("the id `{id}` is already used by an earlier task")),
             )
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         let good: Vec<bool> = entries.iter().map(|entry| entry.task.is_ok()).collect();
         assert_eq!(good, [true, true, false, false, false, false, false]);
         let said = |index: usize| entries[index].task.as_ref().unwrap_err().clone();
-        assert!(said(2).contains("`a` is that of an earlier task"));
+        assert!(said(2).contains("`a` is already used by an earlier task"));
         assert!(said(5).contains("`id` must be"));
         assert!(said(6).contains("`2` is that of"));
     }

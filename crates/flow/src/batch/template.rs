@@ -30,10 +30,10 @@ pub enum TemplateError {
     #[error("{}", message_of(.0))]
     Syntax(#[source] Error),
     /// The template uses a name that the task has no value for.
-    #[error("the prompt names `{0}`, which this task has no value for")]
+    #[error("the prompt names `{0}`, but this task has no value for it")]
     Missing(String),
     /// The template cannot be rendered with the task's values.
-    #[error("the prompt cannot be filled in: {}", message_of(.0))]
+    #[error("cannot render the prompt: {}", message_of(.0))]
     Render(#[source] Error),
 }
 

@@ -50,7 +50,7 @@ impl Output for Delivery {
     fn row(&mut self, row: &Row, now: Now) -> Result<Flow, String> {
         if !self.unwritten.is_empty() {
             self.unwritten.push_str(&row.to_line());
-            return Err("rows cannot be written any more".to_owned());
+            return Err("cannot write further rows".to_owned());
         }
         match self.write(row) {
             Ok(Reader::There) => {}

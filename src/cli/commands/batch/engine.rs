@@ -153,7 +153,7 @@ impl<'a> Engine<'a> {
         match self.admin.cancel(&self.name, is_ours).await {
             Ok(cancelled) => say_cancelled(cancelled, self.global.quiet),
             Err(error) => printer::say(&format!(
-                "warning: submitted tasks continue, since they cannot be cancelled: {error}"
+                "warning: cannot cancel the submitted tasks, so they continue: {error}"
             )),
         }
     }
@@ -296,15 +296,13 @@ fn job_template(
     let preview = models::preview(&plan)?;
     let Some((writer, _)) = preview.writer else {
         return Err(CliError::usage(
-            "the workers need a model, since each would choose another one",
+            "no model set; `--engine` needs one, so that all workers use the same",
         )
         .hint("name it with its provider: `--model PROVIDER:MODEL`"));
     };
     if preview.at_given_address {
-        return Err(CliError::usage(
-            "workers call models at their own addresses, not at the one set here",
-        )
-        .hint("remove `base_url` here, and set it in the configuration of the workers"));
+        return Err(CliError::usage("`base_url` has no effect with `--engine`")
+            .hint("remove `base_url` here, and set it in the configuration of the workers"));
     }
     let templates = settings::templates(&plan)?;
     plan.resolved.settings = plan.resolved.settings.of_task();

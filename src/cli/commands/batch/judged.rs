@@ -45,14 +45,14 @@ pub(super) fn print(
     if tally.of(Status::NotMet) > 0 {
         notes.push(
             "suggestion: where criteria are not met: more drafts (`-n`), a stronger model (`--stronger-model`), or \
-             look at the criteria"
+             review the criteria"
                 .to_owned(),
         );
     }
     let offers = args.replan == 0 && args.file().is_some();
     if offers && assessment.tasks.iter().any(|task| task.should_replan) {
         notes.push(
-            "hint: `--retry-failed --replan 2` tries the failed tasks again in another way"
+            "hint: `--retry-failed --replan 2` retries the failed tasks with a different approach"
                 .to_owned(),
         );
     }

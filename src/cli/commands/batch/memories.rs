@@ -169,7 +169,7 @@ impl Memories {
             Ok(line) if !quiet => printer::say(&line),
             Ok(_) => {}
             Err(error) => printer::say(&format!(
-                "warning: what the batch teaches is not kept: {error}"
+                "warning: cannot store insights from the batch: {error}"
             )),
         }
     }
@@ -196,9 +196,7 @@ impl Memories {
         }
         let found = lessons.len();
         if found == 0 {
-            return Ok(
-                "memory: the batch teaches nothing that enough of its tasks show".to_owned(),
-            );
+            return Ok("memory: no insight recurs often enough".to_owned());
         }
         let all = lessons.into_iter().map(Knowledge::Insight);
         let change = |known: &[Memory]| memory::merge(known, all);
@@ -216,7 +214,7 @@ impl Memories {
 /// Reports which entries the tasks received.
 fn print_summary(summary: &Summary) {
     if summary.known == 0 && summary.served == 0 {
-        printer::say("memory: there was nothing in it yet");
+        printer::say("memory: empty");
         return;
     }
     let used = summary.entries.values().filter(|entry| entry.tasks > 0);

@@ -116,7 +116,7 @@ impl Progress {
         };
         self.say(&format!("{name} {}: {error}", row.status.describe()));
         if self.failed == MAX_REPORTED {
-            self.say("further failures are only in the rows");
+            self.say("further failures are reported in the rows only");
         }
     }
 

@@ -127,9 +127,7 @@ fn writable(name: &str, search: &[std::path::PathBuf]) -> Result<std::path::Path
 /// Writes the recommended keys to the criteria file. Everything else stays unchanged, including comments.
 fn write(file: &Path, report: &Report, quiet: bool) -> Result<(), CliError> {
     let Some((trust, threshold)) = judging::best(&report.modes) else {
-        return Err(CliError::failure(
-            "--write: there are no settings to recommend",
-        ));
+        return Err(CliError::failure("--write: no settings to recommend"));
     };
     let unusable = |error: &dyn std::fmt::Display| {
         CliError::failure(format!("cannot change `{}`: {error}", file.display()))

@@ -120,7 +120,7 @@ async fn published_text(
         let file = folder.join(published.file);
         let hint = match &error {
             FetchError::Changed { file } => {
-                format!("remove `{}`, and it is fetched again", file.display())
+                format!("remove `{}` to download it again", file.display())
             }
             FetchError::Folder { .. } => "set `REFLECT_CACHE_DIR` to another folder".to_owned(),
             FetchError::Offline | FetchError::Network { .. } => format!(

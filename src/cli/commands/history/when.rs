@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 /// RFC 3339 timestamp.
 pub(in crate::cli::commands) fn parse(flag: &str, text: &str) -> Result<Timestamp, CliError> {
     at(&Zoned::now(), text.trim()).ok_or_else(|| {
-        CliError::usage(format!("{flag}: `{text}` is neither an age nor a date"))
+        CliError::usage(format!("{flag}: `{text}` is not a valid age or date"))
             .hint("use an age such as `12h`, `30d` or `2w`, or a date such as `2026-11-21`")
     })
 }

@@ -271,7 +271,7 @@ impl<'a> Executor<'a> {
         let templates = settings::templates(&plan)?;
         if templates.as_ref().map(|templates| templates.hash()) != setup.templates_hash {
             return Err(Failure::OfWorker(CliError::usage(
-                "the batch has templates of its own that this worker does not have: set the worker's \
+                "the batch uses custom templates that this worker does not have: set the worker's \
                  `prompt_dir` to the same",
             )));
         }

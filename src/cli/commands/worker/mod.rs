@@ -18,8 +18,8 @@ use crate::cli::error::CliError;
 /// The error of a build without Restate.
 #[cfg(not(feature = "restate"))]
 pub(super) fn not_built() -> CliError {
-    CliError::usage("this build of reflect knows no Restate")
-        .hint("build it with `cargo install --path . --features restate`, or share the tasks out with `reflect batch --shard`")
+    CliError::usage("this build of reflect has no Restate support")
+        .hint("build it with `cargo install --path . --features restate`, or split the tasks with `reflect batch --shard`")
 }
 
 /// Fails, because this build has no Restate.

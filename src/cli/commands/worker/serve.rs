@@ -33,9 +33,7 @@ pub(in crate::cli) async fn run(
             .hint("choose another address with `--listen`")
     })?;
     let listening = listener.local_addr().map_err(|error| {
-        CliError::failure(format!(
-            "cannot find out where this worker listens: {error}"
-        ))
+        CliError::failure(format!("cannot determine the listening address: {error}"))
     })?;
     let address = own_address(args, listening)?;
     let ingress = Ingress::new(&args.engine).map_err(|error| unusable(&error))?;
@@ -86,7 +84,7 @@ pub(in crate::cli) async fn run(
         failed = registering => failed,
         ended = draining => {
             if ended.is_err() {
-                say("some calls did not end in time; other workers repeat them");
+                say("some calls did not finish in time; other workers will retry them");
             }
             Ok(ExitCode::Success)
         }
@@ -135,7 +133,7 @@ fn own_address(args: &WorkerArgs, listening: SocketAddr) -> Result<String, CliEr
     }
     if args.register && listening.ip().is_unspecified() {
         return Err(CliError::usage(format!(
-            "`{listening}` stands for every address of this machine, and the server needs one of them"
+            "`{listening}` is a wildcard address, and the server needs a specific one"
         ))
         .hint("name it with `--advertise HOST:PORT`"));
     }
@@ -155,7 +153,7 @@ fn warnings(args: &WorkerArgs, address: &str) -> Vec<String> {
     }
     if !args.listen.ip().is_loopback() && args.identity.is_none() {
         warnings.push(format!(
-            "whoever reaches {} can have this worker run tasks on its models: let only the server reach it, or \
+            "anyone who can reach {} can run tasks on this worker's models: let only the server reach it, or \
              set `--identity` to the server's key",
             args.listen
         ));

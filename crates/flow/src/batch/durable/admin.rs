@@ -182,8 +182,7 @@ impl Admin {
             answer.accepted()?;
         }
         let registered = self.service().await?;
-        registered
-            .ok_or_else(|| EngineError::Refused("it did not keep the registration".to_owned()))
+        registered.ok_or_else(|| EngineError::Refused("the registration was not saved".to_owned()))
     }
 
     /// Returns the task service; `None` if no worker was ever registered.

@@ -5,10 +5,10 @@ pub enum EngineError {
     #[error("the Restate server at `{0}` cannot be reached: {1}")]
     Unreachable(String, String),
     /// It rejects a request.
-    #[error("the Restate server refuses: {0}")]
+    #[error("the Restate server rejected the request: {0}")]
     Refused(String),
     /// The bearer token would be sent to it unencrypted.
-    #[error("RESTATE_AUTH_TOKEN would cross the network unencrypted to `{0}`")]
+    #[error("RESTATE_AUTH_TOKEN would be sent unencrypted to `{0}`")]
     TokenExposed(String),
     /// No worker is registered.
     #[error("the Restate server has no worker")]

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 const PROBE: Duration = Duration::from_secs(5);
 
 /// The start of the error with which a worker hands a task back to the server.
-pub(super) const UNFIT: &str = "this worker cannot do the task";
+pub(super) const UNFIT: &str = "this worker cannot run the task";
 
 /// The models that this worker cannot use, with the reason, e.g. a rejected key or a server that is down.
 /// Clones share them.

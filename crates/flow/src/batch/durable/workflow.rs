@@ -67,7 +67,7 @@ pub struct Worker {
 const HOLD: Duration = Duration::from_secs(2);
 
 /// The error with which a draining worker hands a task back.
-const DRAINING: &str = "this worker is about to stop";
+const DRAINING: &str = "this worker is shutting down";
 
 /// The capacity of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
