@@ -21,7 +21,7 @@ pub(super) use self::memory::{
 };
 pub(super) use self::worker::WorkerArgs;
 use super::complete;
-use crate::criteria::BUILTIN_NAMES;
+use crate::criteria::TASK_TYPES;
 use crate::model::Think;
 use crate::types::{JudgeSettings, LoopSettings, Range, ReflectorSettings, Switch, switch, word};
 
@@ -49,8 +49,8 @@ pub(super) struct Cli {
 const LONG_HELP: &str = "\
 Examples:
   reflect draft \"Explain Rust's ownership to a C programmer\" -c writing
-  git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
-  reflect draft - -c blog.toml < brief.md > post.md
+  git diff --staged | reflect draft \"Write the commit message\" -c commit | git commit -F -
+  reflect draft - -c blog < brief.md > post.md
   reflect draft \"A function that parses ISO dates\" -c code -m ollama:qwen3 -n 5
   reflect revise README.md -c readme.toml -o README.md
   reflect evaluate README.md -c readme.toml
@@ -202,9 +202,9 @@ Examples:
 #[command(after_long_help = "\
 Examples:
   reflect draft \"Explain Rust's ownership to a C programmer\" -c writing
-  git diff --cached | reflect draft \"Write the commit message\" -c commit.toml | git commit -F -
+  git diff --staged | reflect draft \"Write the commit message\" -c commit | git commit -F -
   reflect draft \"A function that parses ISO dates\" -c code --extract > dates.py
-  reflect draft - -c blog.toml < brief.md --dry-run
+  reflect draft - -c blog < brief.md --dry-run
   reflect draft --prompt-file brief.md --var name=Ada -c blog.toml
 
 If there is a prompt and stdin is piped, the model sees stdin as context.")]
@@ -306,11 +306,11 @@ pub(super) struct ReviseArgs {
 /// Options of all runs of the loop.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Criteria file or built-in set; `-` for stdin
+    /// Criteria file or built-in set; `-` for stdin; repeatable
     ///
-    /// `reflect criteria list` lists the sets that can be used by name.
+    /// `reflect criteria list` lists the sets that can be used by name. If given several times, the criteria of all add up.
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
-    pub criteria: Option<String>,
+    pub criteria: Vec<String>,
 
     /// Add a file as context; `-` for stdin; repeatable
     #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
@@ -393,7 +393,7 @@ pub(super) struct RunArgs {
 Examples:
   reflect evaluate README.md -c readme.toml
   reflect evaluate docs/*.md -c writing --format markdown > report.md
-  git log -1 --format=%B | reflect evaluate -c commit.toml
+  git log -1 --format=%B | reflect evaluate -c commit
   reflect evaluate profile.json --evaluator profile-schema.json
 
 Exit codes: 0 all texts meet the criteria, 3 at least one does not, 6 at least one could not be judged.
@@ -405,11 +405,11 @@ pub(super) struct EvaluateArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub texts: Vec<PathBuf>,
 
-    /// Criteria file or built-in set; `-` for stdin
+    /// Criteria file or built-in set; `-` for stdin; repeatable
     ///
-    /// `reflect criteria list` lists the sets that can be used by name.
+    /// `reflect criteria list` lists the sets that can be used by name. If given several times, the criteria of all add up.
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
-    pub criteria: Option<String>,
+    pub criteria: Vec<String>,
 
     /// Use a single evaluator instead of criteria
     ///
@@ -719,9 +719,9 @@ pub(super) struct BatchArgs {
     #[arg(value_name = "TASKS", value_hint = ValueHint::FilePath, required = false, required_unless_present = "cancel", default_value_if("cancel", "true", "-"))]
     pub tasks: PathBuf,
 
-    /// Criteria file or built-in set for tasks without their own
+    /// Criteria file or built-in set for tasks without their own; repeatable
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
-    pub criteria: Option<String>,
+    pub criteria: Vec<String>,
 
     /// Template for the prompts, filled in with `vars` or columns: 'Explain {{ topic }}'
     #[arg(long, value_name = "TEMPLATE", help_heading = "Input")]
@@ -917,7 +917,7 @@ pub(super) struct LoopsArgs {
 #[derive(Clone, Copy)]
 pub(super) struct TasksArgs<'a> {
     /// The criteria of tasks without their own.
-    pub criteria: Option<&'a str>,
+    pub criteria: &'a [String],
     /// The file of the tasks. Criteria that a task names must be inside its folder.
     pub tasks: &'a Path,
     pub knowledge: &'a KnowledgeArgs,
@@ -930,7 +930,7 @@ impl BatchArgs {
     /// Returns the tasks and the options of their loops.
     pub(super) fn tasks_args(&self) -> TasksArgs<'_> {
         TasksArgs {
-            criteria: self.criteria.as_deref(),
+            criteria: &self.criteria,
             tasks: &self.tasks,
             knowledge: &self.knowledge,
             memory: self.memory,
@@ -1438,9 +1438,11 @@ pub(super) struct ResumeArgs {
 #[derive(Debug, Subcommand)]
 #[command(after_long_help = "\
 Examples:
-  reflect criteria init blog.toml --task-type writing
+  reflect criteria list
+  reflect criteria show commit
+  reflect criteria init --from commit mine.toml
+  reflect criteria init letter.toml --task-type writing
   reflect criteria check *.toml
-  reflect criteria show code --format toml > my-code.toml
   reflect criteria schema > criteria.schema.json")]
 pub(super) enum CriteriaCommand {
     /// List the criteria that can be used by name
@@ -1470,8 +1472,11 @@ pub(super) enum CriteriaCommand {
         #[arg(value_name = "FILE", default_value = "criteria.toml", value_hint = ValueHint::FilePath)]
         file: PathBuf,
         /// Kind of text: code, writing, analysis or reasoning
-        #[arg(long, value_name = "TYPE", default_value = "writing", hide_possible_values = true, value_parser = PossibleValuesParser::new(BUILTIN_NAMES.iter().copied()))]
+        #[arg(long, value_name = "TYPE", default_value = "writing", hide_possible_values = true, value_parser = PossibleValuesParser::new(TASK_TYPES.iter().copied()))]
         task_type: String,
+        /// Copy this criteria file or built-in set, with its comments
+        #[arg(long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, conflicts_with = "task_type", add = ArgValueCompleter::new(complete::criteria))]
+        from: Option<String>,
         /// Overwrite an existing file
         #[arg(long)]
         force: bool,

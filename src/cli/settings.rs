@@ -36,12 +36,12 @@ pub(super) struct Plan {
 /// What a command evaluates texts with.
 #[derive(Debug, Clone, Copy)]
 enum Measure<'a> {
-    /// The criteria that are set, or the default ones.
-    Criteria,
+    /// The criteria that are set, or the default ones, and these in addition.
+    Criteria(&'a [String]),
     /// A single evaluator, instead of the criteria.
     Evaluator(&'a Path),
-    /// Nothing. Criteria that are set still appear in the writer's prompt.
-    Nothing,
+    /// Nothing. Criteria that are set, and these in addition, still appear in the writer's prompt.
+    Nothing(&'a [String]),
 }
 
 impl Plan {
@@ -53,8 +53,9 @@ impl Plan {
 
 /// Resolves the settings of a run of the loop, with or without evaluation.
 pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let (first, more) = first_and_more(&args.criteria);
     let flags = Settings {
-        criteria: args.criteria.clone(),
+        criteria: first,
         loop_settings: args.flow.clone().or(&limits(&args.limits)?),
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
@@ -63,9 +64,9 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
         ..model_flags(&args.model)?
     };
     let measure = if judged {
-        Measure::Criteria
+        Measure::Criteria(more)
     } else {
-        Measure::Nothing
+        Measure::Nothing(more)
     };
     let plan = plan(
         flags,
@@ -121,8 +122,12 @@ pub(super) fn batch(
     global: &GlobalArgs,
 ) -> Result<Plan, CliError> {
     let loops = args.loops;
+    let (first, more) = match criteria {
+        Some(own) => (Some(own.to_owned()), &[][..]),
+        None => first_and_more(args.criteria),
+    };
     let flags = Settings {
-        criteria: criteria.or(args.criteria).map(str::to_owned),
+        criteria: first,
         loop_settings: loops.flow.clone(),
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
@@ -135,7 +140,8 @@ pub(super) fn batch(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     });
-    let plan = plan(flags, knowledge, global, allowed, Measure::Criteria, folder)?;
+    let measure = Measure::Criteria(more);
+    let plan = plan(flags, knowledge, global, allowed, measure, folder)?;
     if criteria.is_none() {
         // Tasks with their own criteria may be written without steps.
         check_steps(&loops.flow, &plan)?;
@@ -161,8 +167,9 @@ pub(super) fn batch_limits(args: &LimitArgs) -> Result<Limits, CliError> {
 
 /// Resolves the settings of `reflect evaluate`.
 pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
+    let (first, more) = first_and_more(&args.criteria);
     let flags = Settings {
-        criteria: args.criteria.clone(),
+        criteria: first,
         loop_settings: LoopSettings {
             threshold: args.threshold,
             ..LoopSettings::default()
@@ -173,7 +180,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
         ..model_flags(&args.model)?
     };
     let evaluator = args.evaluator.as_deref();
-    let measure = evaluator.map_or(Measure::Criteria, Measure::Evaluator);
+    let measure = evaluator.map_or(Measure::Criteria(more), Measure::Evaluator);
     plan(
         flags,
         &args.knowledge,
@@ -281,13 +288,12 @@ fn plan(
             tools: 0,
         });
     }
-    let judged = matches!(measure, Measure::Criteria);
+    let judged = matches!(measure, Measure::Criteria(_));
     let path = settings.criteria_path.unwrap_or_default();
     let mut criteria = match settings.criteria.as_deref() {
         Some(text) if criteria::is_inline(text) => criteria::parse(text, "criteria")?,
         Some("-") if first.origin("criteria").is_some_and(Origin::is_of_session) => {
-            let text = Input::Stdin.read("the criteria", global.quiet)?;
-            criteria::parse(&text, "<stdin>")?
+            criteria_from_stdin(global)?
         }
         Some(name) => {
             let origin = first.origin("criteria");
@@ -303,6 +309,13 @@ fn plan(
         }
         None => no_criteria(),
     };
+    if let Measure::Criteria(more) | Measure::Nothing(more) = measure {
+        let more = more.iter().map(|name| match name.as_str() {
+            "-" => criteria_from_stdin(global),
+            name => Ok(criteria::resolve(name, &path, &reach)?),
+        });
+        criteria = criteria::combine(criteria, more.collect::<Result<Vec<_>, CliError>>()?);
+    }
     let resolved = config.resolve(&flags, Some(&criteria))?;
     if let Some(threshold) = resolved.settings.loop_settings.threshold {
         criteria.threshold = threshold;
@@ -316,6 +329,19 @@ fn plan(
         judged,
         tools: 0,
     })
+}
+
+/// Splits the values of `--criteria`: the first replaces the configured criteria, and the others are added to it.
+fn first_and_more(named: &[String]) -> (Option<String>, &[String]) {
+    match named.split_first() {
+        Some((first, more)) => (Some(first.clone()), more),
+        None => (None, &[]),
+    }
+}
+
+fn criteria_from_stdin(global: &GlobalArgs) -> Result<Criteria, CliError> {
+    let text = Input::Stdin.read("the criteria", global.quiet)?;
+    Ok(criteria::parse(&text, "<stdin>")?)
 }
 
 /// Finds criteria by name. Project files and the rows of a batch (`rows`) are untrusted: they may name only

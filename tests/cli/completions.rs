@@ -100,7 +100,7 @@ fn criteria_by_name_and_by_file() {
         let all = offered(world(), &[words[0], words[1], ""]);
         has(
             &all,
-            &["house", "code", "writing", "own.toml"],
+            &["house", "code", "writing", "commit", "own.toml"],
             &["other.txt"],
         );
     }

@@ -161,7 +161,7 @@ fn a_missing_file() {
         ("./nowhere", "./nowhere: no such file"),
         (
             "criteria.tmol",
-            "known names: `code`, `writing`, `analysis` and `reasoning`",
+            "known names: `code`, `writing`, `analysis`, `reasoning`, `commit`, ",
         ),
         ("codee", "did you mean `code`?"),
         ("criteria", "did you mean `criteria.toml`?"),
@@ -291,7 +291,11 @@ fn the_list_shows_names_and_origins() {
     assert_eq!(
         lines[..4],
         [
-            ["code", "[DIR]/home/sets/code.toml", "Mine."],
+            [
+                "code",
+                "[DIR]/home/sets/code.toml (overrides the built-in set)",
+                "Mine."
+            ],
             ["mine", "[DIR]/home/sets/mine.toml", "Mine."],
             ["wrong", "[DIR]/home/sets/wrong.toml", "invalid"],
             [
@@ -301,7 +305,8 @@ fn the_list_shows_names_and_origins() {
             ],
         ]
     );
-    assert_eq!(lines.len(), 6);
+    assert_eq!(lines.len(), 2 + reflect::criteria::BUILTIN_NAMES.len());
+    assert!(lines.iter().all(|line| line.len() == 3), "{list}");
     let sets = with_own_sets(criteria("list")).arg("--json").run().json();
     assert_eq!(sets[1]["name"], "mine");
     assert_eq!(sets[1]["error"], serde_json::Value::Null);
@@ -563,6 +568,36 @@ fn a_template_file_is_valid_and_overwrites_nothing() {
         .args(["x.toml", "--task-type", "poem"])
         .code(2)
         .stderr_has("reasoning")
+        .run();
+    let copied = ran
+        .then(["criteria", "init", "--from", "commit", "mine.toml"])
+        .stderr("wrote mine.toml; check it with `reflect criteria check mine.toml`\n")
+        .run();
+    let text = copied.read("mine.toml");
+    assert!(
+        text.starts_with("# A commit message from a diff:\n"),
+        "{text}"
+    );
+    assert!(text.contains("-c mine.toml | git commit -F -\n"), "{text}");
+    assert!(text.contains("\nname = \"mine\"\n"), "{text}");
+    copied
+        .then(["criteria", "check", "mine.toml"])
+        .stderr("mine.toml: valid, 9 criteria\n")
+        .run();
+    copied
+        .then(["criteria", "init", "--from", "blog", "mine.toml"])
+        .code(2)
+        .stderr_has("the file already exists: mine.toml")
+        .run();
+    criteria("init")
+        .args(["--from", "comit"])
+        .code(2)
+        .stderr_has("did you mean `commit`?")
+        .run();
+    criteria("init")
+        .args(["--from", "commit", "--task-type", "code"])
+        .code(2)
+        .stderr_has("--task-type")
         .run();
     criteria("init")
         .arg("no/such/folder.toml")

@@ -1,161 +1,23 @@
-//! The criteria files in `examples/criteria`: each works unchanged, and its hard checks tell a good text from
-//! a bad one. The judge approves everything.
+//! Built-in sets by name (`-c NAME`), several sets together, and the project's own README. The checks of the sets are
+//! tested in `crates/core`. The judge approves everything.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::harness::{Test, each};
+use crate::harness::Test;
 
-/// An example, a text that meets it, and one that does not, with the criteria it misses.
-struct Example {
-    name: &'static str,
-    good: String,
-    bad: String,
-    missed: &'static [&'static str],
+/// One of the texts that belong to a built-in set.
+fn text(name: &str, quality: &str) -> String {
+    let texts =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/criteria/builtin/texts");
+    std::fs::read_to_string(texts.join(format!("{name}.{quality}.txt"))).expect("a text")
 }
 
-fn example(name: &'static str, good: &str, bad: &str, missed: &'static [&'static str]) -> Example {
-    Example {
-        name,
-        good: good.to_owned(),
-        bad: bad.to_owned(),
-        missed,
-    }
-}
-
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("examples/criteria")
-        .join(format!("{name}.toml"))
-}
-
-fn blog() -> Example {
-    let section = "We measured it on the small machine in the kitchen. It took nine minutes the first \
-                   time and two the second, because the cache was warm. Then we pulled the plug. ";
-    let body = ["What we did", "What we saw", "What we keep"]
-        .map(|heading| {
-            let (first, second) = (section.repeat(3), section.repeat(2));
-            format!("## {heading}\n\n{first}\n\n{second}\n\n")
-        })
-        .concat();
-    Example {
-        name: "blog",
-        good: format!(
-            "# Nine minutes to two\n\nA cache saved us seven minutes. Here is how.\n\n{body}"
-        ),
-        bad: format!(
-            "In today's fast-paced world, caches are a game-changer!!!!!!!! Wow!\n\n{}",
-            section.repeat(16)
-        ),
-        missed: &[
-            "title",
-            "headings",
-            "calm",
-            "short-paragraphs",
-            "no-cliches",
-        ],
-    }
-}
-
-fn examples() -> Vec<Example> {
-    vec![
-        blog(),
-        example(
-            "code",
-            "/// The share of the whole, `None` if there is no whole.\n\
-             pub fn share(part: u64, whole: u64) -> Option<u64> {\n    part.checked_div(whole)\n}\n",
-            "Here is the code:\n```rust\npub fn share(part: u64, whole: u64) -> u64 {\n    \
-             // TODO: check for zero\n    a().unwrap(); b().unwrap(); c().unwrap(); d().unwrap(); e().unwrap();\n    \
-             todo!()\n}\n```\n",
-            &["compiles", "only-code", "finished", "no-panics"],
-        ),
-        example(
-            "commit",
-            "store: Write the log before the answer is printed\n\n\
-             A run that was interrupted after its answer was not in the history.\n",
-            "Fixed various things in the store, among them the log, the answer and the way in which they work together.\n\
-             This commit message goes on and on in a second line that nobody has wrapped, since nobody reads it.\n\
-             ```\n",
-            &["subject-length", "subject-form", "imperative", "blank-second-line", "wrapped", "no-decoration"],
-        ),
-        example(
-            "email",
-            "Subject: Heating in flat 4 still broken\n\nDear Ms Marten,\n\n\
-             please have the heating in flat 4 repaired by Friday, 28 November. It has not worked since I wrote \
-             to you on the 10th, and the flat is at 14 degrees in the morning. I am at home every day until noon \
-             and can let a plumber in.\n\nKind regards,\nT. Okafor\n",
-            "Hope this email finds you well. I am [Your Name]. Did you see it? Did you read it? Will you come? \
-             When? Why not?\n",
-            &["subject", "greeting", "closing", "ready-to-send", "no-filler", "few-questions", "length"],
-        ),
-        example(
-            "haiku",
-            "rain on the tin roof\nthe last leaf lets go of its branch\na gutter answers\n",
-            "Here is a haiku:\n\"Rain\"\n",
-            &["three-lines", "short", "only-the-poem"],
-        ),
-        example(
-            "paragraph",
-            "In autumn the days grow short and the tree takes back what it can use from its leaves. The green of \
-             the chlorophyll goes first, and what was hidden under it is seen. The red is made anew, from sugar \
-             that is left in the leaf on cold, bright days.\n",
-            "# Leaves\n\n- They turn red\n",
-            &["short", "one-paragraph", "plain", "finished"],
-        ),
-        example(
-            "profile",
-            "{\"name\": \"Ada Brandt\", \"email\": \"ada@brandt.dev\", \"skills\": [\"SQL\", \"Rust\"], \
-             \"summary\": \"Builds databases for hospitals, and has done so for nine years.\"}\n",
-            "Here is the profile: {\"name\": \"John Doe\", \"email\": \"unknown\"}\n",
-            &["form", "only-json", "real-values"],
-        ),
-        example(
-            "readme",
-            &format!(
-                "# quill\n\nquill turns a folder of notes into a book, for people who write in plain text. {}\n\n\
-                 ## Install\n\n```sh\ncargo install quill\nquill notes/ -o book.epub\n```\n\n\
-                 It reads Markdown and nothing else.\n\nLicence: MIT.\n",
-                "It reads every note once, sorts them by date, and writes one file that a reader opens. "
-                    .repeat(5)
-            ),
-            "quill\n\nA blazing, revolutionary, cutting-edge tool that seamlessly does everything. TODO: [docs]()\n",
-            &["title", "example", "licence", "install", "finished", "plain-words", "length"],
-        ),
-        example(
-            "release-notes",
-            "## 1.4.0\n\n### Breaking changes\n\n- The flag `--fast` is gone; use `--level 1` instead.\n\n\
-             ### Fixed\n\n- Files with a space in their name can be opened again.\n",
-            "New release\n\n- Merge pull request #12 from fork/main\n- chore(ci): bump\n\nBug fixes and performance \
-             improvements.\n",
-            &["version", "sections", "no-log", "concrete"],
-        ),
-        example(
-            "sql",
-            "-- Customers without an order since a year.\nSELECT c.id, c.name\nFROM customer AS c\n\
-             LEFT JOIN orders AS o ON o.customer_id = c.id AND o.placed_at > now() - interval '1 year'\n\
-             WHERE o.id IS NULL;\nUPDATE customer SET active = false WHERE id = $1;\n",
-            "```sql\nSELECT * FROM customer c, orders o WHERE o.name = '{name}';\nDELETE FROM orders;\n\
-             UPDATE customer SET active = false;\nDROP TABLE orders\n```\n",
-            &[
-                "only-sql",
-                "statements",
-                "no-destruction",
-                "bounded-writes",
-                "named-columns",
-                "explicit-joins",
-                "no-injection",
-            ],
-        ),
-    ]
-}
-
-/// Evaluates a text with an example.
-fn judge(example: &Example, text: &str, code: i32) -> Value {
-    let criteria = path(example.name);
+/// Evaluates a text with a built-in set.
+fn judge(name: &str, text: &str, code: i32) -> Value {
     let shown = Test::new()
-        .args(["criteria", "show", "--format", "json"])
-        .arg(&criteria)
+        .args(["criteria", "show", name, "--format", "json"])
         .run()
         .json();
     let scores: Map<String, Value> = shown["criteria"]
@@ -171,8 +33,7 @@ fn judge(example: &Example, text: &str, code: i32) -> Value {
     let verdict = json!({ "scores": scores, "issues": [], "confidence": 0.9 });
     compiler(Test::new())
         .args(["evaluate", "text.txt", "--format", "json", "--allow-exec"])
-        .args(["--provider", "scripted:judge.toml", "-c"])
-        .arg(&criteria)
+        .args(["--provider", "scripted:judge.toml", "-c", name])
         .file(
             "judge.toml",
             format!("[[reply]]\ntext = '''{verdict}'''\ntimes = 0\n"),
@@ -209,39 +70,123 @@ fn missed(result: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn each_example_tells_good_from_bad() {
-    each(
-        &examples(),
-        |example| example.name.to_owned(),
-        |example| {
-            let good = judge(example, &example.good, 0);
-            assert_eq!(missed(&good), Vec::<&str>::new(), "{good:#}");
-            let bad = judge(example, &example.bad, 3);
-            assert_eq!(missed(&bad), example.missed, "{bad:#}");
-        },
-    );
+fn a_set_by_name_tells_good_from_bad() {
+    let good = judge("commit", &text("commit", "good"), 0);
+    assert_eq!(missed(&good), Vec::<&str>::new(), "{good:#}");
+    let bad = judge("commit", &text("commit", "bad"), 3);
+    assert!(missed(&bad).contains(&"subject-length"), "{bad:#}");
 }
 
 #[test]
-fn each_example_is_valid_and_has_test_texts() {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(path("x").parent().expect("a folder"))
-        .expect("examples")
-        .map(|entry| entry.expect("an entry").path())
+fn rust_is_compiled() {
+    let good = judge("rust", &text("rust", "good"), 0);
+    assert_eq!(missed(&good), Vec::<&str>::new(), "{good:#}");
+    let bad = judge("rust", &text("rust", "bad"), 3);
+    assert_eq!(
+        missed(&bad),
+        ["compiles", "only-code", "finished", "no-panics"],
+        "{bad:#}"
+    );
+    Test::new()
+        .args(["evaluate", "-c", "rust"])
+        .stdin("fn main() {}\n")
+        .code(2)
+        .stderr_has("these criteria run code on this machine, which needs your permission:")
+        .stderr_has("hint: if you trust this code, add `--allow-exec`")
+        .run();
+}
+
+#[test]
+fn all_sets_are_valid() {
+    let listed = Test::new()
+        .args(["criteria", "list", "--json"])
+        .run()
+        .json();
+    let names: Vec<&str> = listed
+        .as_array()
+        .expect("sets")
+        .iter()
+        .map(|set| set["name"].as_str().expect("a name"))
         .collect();
-    files.sort();
+    assert!(names.len() > 20, "{names:?}");
     let ran = Test::new()
         .args(["criteria", "check"])
-        .args(&files)
+        .args(&names)
         .stdout("")
         .stderr_lacks("warning")
         .run();
-    assert_eq!(ran.stderr.lines().count(), files.len());
-    let mut tested: Vec<PathBuf> = examples().iter().map(|it| path(it.name)).collect();
-    tested.sort();
-    assert_eq!(
-        files, tested,
-        "an example without texts, or texts without an example"
-    );
+    assert_eq!(ran.stderr.lines().count(), names.len());
+}
+
+/// A text must meet the criteria of all given sets.
+#[test]
+fn several_sets_add_up() {
+    let house = "name = 'house'\n[[criteria]]\nname = 'short'\nevaluator = 'length'\nmax = 3\n\
+                 [[criteria]]\nname = 'no-and'\nevaluator = 'contains'\nnone = ['and']\n";
+    let evaluate = |stdin: &str| {
+        Test::new()
+            .args([
+                "evaluate",
+                "--format",
+                "json",
+                "-c",
+                "paragraph",
+                "-c",
+                "house.toml",
+            ])
+            .file("house.toml", house)
+            .stdin(stdin.to_owned())
+            .code(3)
+            .run()
+            .json()
+    };
+    let result = evaluate("Salt and pepper.\n");
+    assert_eq!(missed(&result), ["short", "no-and"]);
+    let result = evaluate(&text("paragraph", "good"));
+    assert_eq!(missed(&result), ["house/short", "no-and"]);
+    let ran = Test::new()
+        .args([
+            "draft",
+            "Write a line.",
+            "-c",
+            "house.toml",
+            "-c",
+            "more.toml",
+        ])
+        .args(["--provider", "scripted:script.toml"])
+        .file("house.toml", house)
+        .file(
+            "more.toml",
+            "[[criteria]]\nname = 'ends'\nevaluator = 'regex'\npattern = '!$'\n",
+        )
+        .file(
+            "script.toml",
+            "[[reply]]\ntext = 'Salt.'\n[[reply]]\ntext = 'Salt!'\n",
+        )
+        .stdout("Salt!\n")
+        .run();
+    let events = ran
+        .then(["history", "show", "last", "--format", "ndjson"])
+        .run();
+    assert_eq!(events.lines()[0]["criteria"]["name"], "house + more");
+}
+
+/// A file in the current folder overrides a set only if it is given as a path.
+#[test]
+fn a_file_with_the_name_of_a_set_needs_a_path() {
+    let show = |spec: &str, said: &str| {
+        let own =
+            "description = 'Mine.'\n[[criteria]]\nname = 'a'\nevaluator = 'length'\nmax = 1\n";
+        let ran = Test::new()
+            .args(["criteria", "show", spec])
+            .file("commit", own)
+            .file("commit.toml", own)
+            .run();
+        assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    };
+    show("commit", "built in;");
+    show("./commit", "Mine.");
+    show("commit.toml", "Mine.");
 }
 
 /// The README meets the project's own criteria for READMEs, and stays short.
@@ -258,8 +203,7 @@ fn the_readme_meets_its_own_criteria() {
     let verdict = json!({"scores": scores, "to_fix": []});
     let script = format!("[[reply]]\npurpose = 'judge'\ntext = '''{verdict}'''\n");
     Test::new()
-        .args(["evaluate", "README.md", "-c"])
-        .arg(path("readme"))
+        .args(["evaluate", "README.md", "-c", "readme"])
         .args(["-m", "scripted:judge.toml"])
         .file("README.md", &readme)
         .file("judge.toml", script)
@@ -282,7 +226,7 @@ fn the_readme_s_output_is_up_to_date() {
     let printed = Test::new()
         .arg(name)
         .arg("-c")
-        .arg(root.join(criteria))
+        .arg(criteria)
         .stdin(format!("{text}\n"))
         .code(3)
         .run()

@@ -32,9 +32,9 @@ pub(in crate::cli) struct BenchArgs {
     #[arg(value_name = "SET|TASKS", required = true, value_hint = ValueHint::FilePath)]
     pub tasks: Option<String>,
 
-    /// Criteria file or built-in set for tasks without their own
+    /// Criteria file or built-in set for tasks without their own; repeatable
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
-    pub criteria: Option<String>,
+    pub criteria: Vec<String>,
 
     /// Arms to compare [default: single,best-of-n,append-loop,reflect]
     #[arg(
@@ -230,7 +230,7 @@ impl BenchArgs {
 
     /// Returns the tasks and the options of their loops. Runs are not recorded and use no memory: trials must not help each
     /// other.
-    pub(in crate::cli) fn tasks_args<'a>(&'a self, criteria: Option<&'a str>) -> TasksArgs<'a> {
+    pub(in crate::cli) fn tasks_args<'a>(&'a self, criteria: &'a [String]) -> TasksArgs<'a> {
         TasksArgs {
             criteria,
             tasks: Path::new(self.tasks()),

@@ -67,8 +67,11 @@ async fn run_trials(args: &BenchArgs, global: &GlobalArgs) -> Result<ExitCode, C
     let offline = known.offline == Some(true);
     let tasks = tasks::read(args, &base, messages, offline, global.quiet).await?;
     let own = own_criteria(&tasks);
-    let own = own.filter(|_| args.criteria.is_none());
-    let tasks_args = args.tasks_args(args.criteria.as_deref().or(own.as_deref()));
+    let own = own.filter(|_| args.criteria.is_empty());
+    let tasks_args = args.tasks_args(match &own {
+        Some(own) => std::slice::from_ref(own),
+        None => &args.criteria,
+    });
     let limits = settings::batch_limits(&args.loops.limits)?;
     let plan = settings::batch(tasks_args, own.as_deref(), global)?;
     let trial_plan = Plan {

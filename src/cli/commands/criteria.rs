@@ -28,8 +28,9 @@ pub(in crate::cli) fn run(
         CriteriaCommand::Init {
             file,
             task_type,
+            from,
             force,
-        } => init(file, task_type, *force),
+        } => init(file, task_type, from.as_deref(), global, *force),
         CriteriaCommand::Schema => {
             printer::print(&printer::json(&criteria::schema())?)?;
             Ok(ExitCode::Success)
@@ -96,10 +97,7 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
         printer::print(&printer::json(&sets)?)?;
         return Ok(ExitCode::Success);
     }
-    let origin = |set: &Listed| match &set.path {
-        Some(path) => path.display().to_string(),
-        None => "built in".to_owned(),
-    };
+    let origin = |set: &Listed| origin(&set.name, set.path.as_deref());
     let widest = |texts: &mut dyn Iterator<Item = String>| {
         texts
             .map(|text| measure_text_width(&text))
@@ -128,6 +126,17 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     Ok(ExitCode::Success)
 }
 
+/// Where a set comes from, and whether its name hides a built-in set.
+fn origin(name: &str, path: Option<&Path>) -> String {
+    match path {
+        Some(path) if criteria::BUILTIN_NAMES.contains(&name) => {
+            format!("{} (overrides the built-in set)", path.display())
+        }
+        Some(path) => path.display().to_string(),
+        None => "built in".to_owned(),
+    }
+}
+
 fn show(global: &GlobalArgs, spec: &str, format: CriteriaFormat) -> Result<ExitCode, CliError> {
     let place = Place::of(global)?;
     let set = criteria::locate(spec, &place.search_path)?;
@@ -149,13 +158,10 @@ fn set_text(set: &AvailableCriteria, criteria: &Criteria) -> String {
         let _ = write!(out, ": {}", description.trim());
     }
     out.push('\n');
-    let origin = set
-        .path
-        .as_ref()
-        .map_or("built in".to_owned(), |path| path.display().to_string());
     let _ = writeln!(
         out,
-        "{origin}; the weighted mean must reach {}",
+        "{}; the weighted mean must reach {}",
+        origin(&set.name, set.path.as_deref()),
         criteria.threshold
     );
     let settings = toml::to_string(&criteria.loop_settings).unwrap_or_default();
@@ -213,14 +219,32 @@ fn check(global: &GlobalArgs, files: &[String]) -> Result<ExitCode, CliError> {
     Ok(code)
 }
 
-fn init(file: &Path, task_type: &str, force: bool) -> Result<ExitCode, CliError> {
+fn init(
+    file: &Path,
+    task_type: &str,
+    from: Option<&str>,
+    global: &GlobalArgs,
+    force: bool,
+) -> Result<ExitCode, CliError> {
     let name = file
         .file_stem()
         .and_then(|stem| stem.to_str())
         .filter(|stem| *stem != "-" && !stem.trim().is_empty())
         .unwrap_or("criteria");
-    let text = criteria::starting_file(name.trim(), task_type)
-        .ok_or_else(|| CliError::usage(format!("no built-in criteria named `{task_type}`")))?;
+    let (text, source) = match from {
+        Some(from) => {
+            let set = criteria::locate(from, &Place::of(global)?.search_path)?;
+            let shown = if file == Path::new("-") {
+                "FILE".into()
+            } else {
+                file.to_string_lossy()
+            };
+            (criteria::copy_of(&set, name.trim(), &shown)?, from)
+        }
+        None => (criteria::starting_file(name.trim(), task_type), task_type),
+    };
+    let text =
+        text.ok_or_else(|| CliError::usage(format!("no built-in criteria named `{source}`")))?;
     let output = Output::open(Some(file))?;
     if output.is_stdout() {
         output.write(&text)?;

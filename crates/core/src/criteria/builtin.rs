@@ -1,18 +1,51 @@
 use super::file;
 use crate::{source::Source, types::Criteria};
 
-/// The names of the built-in sets, as used in `task_type = "code"`.
-pub const BUILTIN_NAMES: &[&str] = &["code", "writing", "analysis", "reasoning"];
+/// The built-in sets that `task_type` can name: the general ones, which a model judges.
+pub const TASK_TYPES: &[&str] = &["code", "writing", "analysis", "reasoning"];
 
-/// Returns the criteria file text of a built-in set.
+/// Declares [`BUILTIN_NAMES`] and [`TEXTS`] from the names of the files in `builtin/`.
+macro_rules! sets {
+    ($($name:literal),* $(,)?) => {
+        /// The names of all built-in sets, as used in `-c NAME`. The first are the [`TASK_TYPES`].
+        pub const BUILTIN_NAMES: &[&str] = &[$($name),*];
+
+        /// The criteria files of the sets, in the order of [`BUILTIN_NAMES`].
+        const TEXTS: &[&str] = &[$(include_str!(concat!("builtin/", $name, ".toml"))),*];
+    };
+}
+
+sets![
+    "code",
+    "writing",
+    "analysis",
+    "reasoning",
+    "commit",
+    "pull-request",
+    "changelog",
+    "release-notes",
+    "readme",
+    "docstring",
+    "unit-test",
+    "rust",
+    "sql",
+    "bug-report",
+    "support-reply",
+    "email",
+    "meeting-minutes",
+    "summary",
+    "translation",
+    "blog",
+    "product-text",
+    "paragraph",
+    "haiku",
+    "profile",
+];
+
+/// Returns the criteria file text of a built-in set, with its comments.
 pub(super) fn text(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "code" => include_str!("builtin/code.toml"),
-        "writing" => include_str!("builtin/writing.toml"),
-        "analysis" => include_str!("builtin/analysis.toml"),
-        "reasoning" => include_str!("builtin/reasoning.toml"),
-        _ => return None,
-    })
+    let index = BUILTIN_NAMES.iter().position(|known| *known == name)?;
+    TEXTS.get(index).copied()
 }
 
 /// Returns the built-in set called `name`, or `None` if there is none.

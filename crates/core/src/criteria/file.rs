@@ -8,7 +8,7 @@ use toml::{
 };
 
 use super::{
-    builtin::{self, BUILTIN_NAMES},
+    builtin::{self, TASK_TYPES},
     check, kinds,
 };
 use crate::{
@@ -111,7 +111,7 @@ pub(super) fn read_source(source: &Source) -> Result<Criteria, SourceError> {
     if own.is_empty() && base.is_none() {
         return Err(source.file_error("this file has no criteria").help(format!(
             "add a `[[criteria]]` table, or `task_type` for a built-in set: {}",
-            source::list(BUILTIN_NAMES.iter().copied())
+            source::list(TASK_TYPES.iter().copied())
         )));
     }
     let base = base.unwrap_or(Criteria::new(String::new(), own));
@@ -153,9 +153,9 @@ fn check_head(
         check::threshold(source, span(&["threshold"]), threshold)?;
     }
     if let Some(task_type) = &head.task_type
-        && !BUILTIN_NAMES.contains(&task_type.as_str())
+        && !TASK_TYPES.contains(&task_type.as_str())
     {
-        let near = source::similar(task_type, BUILTIN_NAMES.iter().copied());
+        let near = source::similar(task_type, TASK_TYPES.iter().copied());
         return Err(source
             .error(
                 span(&["task_type"]),
@@ -164,7 +164,7 @@ fn check_head(
             .help_if(near.map(|n| format!("did you mean `{n}`?")))
             .help(format!(
                 "known values: {}",
-                source::list(BUILTIN_NAMES.iter().copied())
+                source::list(TASK_TYPES.iter().copied())
             )));
     }
     if let Some(settings) = &head.loop_settings {

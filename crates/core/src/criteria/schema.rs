@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    builtin::BUILTIN_NAMES,
+    builtin::TASK_TYPES,
     file::{CommonKeys, TopLevelKeys},
     kinds::{EvaluatorKind, KINDS},
 };
@@ -23,7 +23,7 @@ pub fn schema() -> Value {
     root["description"] = json!("The criteria that drafts must meet.");
     root["properties"]["task_type"] = json!({
         "description": root["properties"]["task_type"]["description"],
-        "enum": BUILTIN_NAMES,
+        "enum": TASK_TYPES,
     });
     root["properties"]["criteria"] = json!({
         "description": "The criteria; names are unique.",

@@ -1,5 +1,3 @@
-use std::path::{Path, PathBuf};
-
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -15,20 +13,13 @@ fn error(text: &str) -> String {
     parse(text, "c.toml").unwrap_err().to_string()
 }
 
-fn examples() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/criteria");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
-    paths.sort();
-    paths
-}
-
 #[test]
-fn the_built_in_sets_are_those_of_the_seed() {
-    let sets: Vec<(String, Vec<String>)> = builtins()
-        .into_iter()
+fn the_task_types_have_their_criteria() {
+    let general = || {
+        let sets = builtins().into_iter();
+        sets.filter(|set| TASK_TYPES.contains(&set.name.as_str()))
+    };
+    let sets: Vec<(String, Vec<String>)> = general()
         .map(|c| (c.name, c.criteria.into_iter().map(|k| k.name).collect()))
         .collect();
     let expected = [
@@ -54,7 +45,7 @@ fn the_built_in_sets_are_those_of_the_seed() {
         assert_eq!(name, want);
         assert_eq!(*criteria, want_criteria);
     }
-    for set in builtins() {
+    for set in general() {
         assert_eq!(warnings(&set), Vec::<String>::new(), "{}", set.name);
         assert!((set.threshold - 0.8).abs() < f64::EPSILON, "{}", set.name);
         for criterion in &set.criteria {
@@ -63,25 +54,6 @@ fn the_built_in_sets_are_those_of_the_seed() {
         }
     }
     assert!(builtin("nothing").is_none());
-}
-
-#[test]
-fn the_examples_are_valid_and_without_warnings() {
-    let paths = examples();
-    assert!(paths.len() >= 5, "{paths:?}");
-    for path in paths {
-        let criteria = load(&path, &|_| FileAccess::Folder).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(
-            warnings(&criteria),
-            Vec::<String>::new(),
-            "{}",
-            path.display()
-        );
-        assert_eq!(
-            Some(criteria.name.as_str()),
-            path.file_stem().unwrap().to_str()
-        );
-    }
 }
 
 #[test]
@@ -687,7 +659,8 @@ fn names_and_paths_are_resolved() {
     let path = dir.path().join("mine.toml");
     assert_eq!(threshold(path.to_str().unwrap()), Ok(0.1));
     let names: Vec<String> = available(&search).into_iter().map(|a| a.name).collect();
-    assert_eq!(names, ["code", "mine", "writing", "analysis", "reasoning"]);
+    assert_eq!(names[..4], ["code", "mine", "writing", "analysis"]);
+    assert_eq!(names.len(), BUILTIN_NAMES.len() + 1);
 
     let unknown = resolve("writting", &search, &|_| FileAccess::Folder).unwrap_err();
     assert_eq!(unknown.message(), "no criteria and no file have this name");
@@ -715,13 +688,6 @@ fn the_schema_agrees_with_the_reader() {
         let value: toml::Value = toml::from_str(text).unwrap();
         validator.is_valid(&serde_json::to_value(value).unwrap())
     };
-    for path in examples() {
-        assert!(
-            valid(&std::fs::read_to_string(&path).unwrap()),
-            "{}",
-            path.display()
-        );
-    }
     for name in BUILTIN_NAMES {
         assert!(valid(builtin::text(name).unwrap()), "{name}");
     }
@@ -729,6 +695,7 @@ fn the_schema_agrees_with_the_reader() {
     let wrong = [
         "name = 'x'".to_owned(),
         "task_type = 'cod'".to_owned(),
+        "task_type = 'commit'".to_owned(),
         "task_type = 'code'\nx = 1".to_owned(),
         "task_type = 'code'\nthreshold = 2".to_owned(),
         "task_type = 'code'\nloop.max_iterations = 0".to_owned(),
@@ -783,19 +750,6 @@ fn the_judge_s_keys_are_read() {
     let code = parse("task_type = 'code'\njudge.samples = 2", "c").unwrap();
     assert_eq!(code.probe, builtin("code").unwrap().probe);
     assert_eq!(code.judge_settings.samples(), 2);
-}
-
-#[test]
-fn the_built_in_sets_have_planted_texts() {
-    for set in builtins() {
-        for text in [&set.probe.prompt, &set.probe.good, &set.probe.bad] {
-            assert!(
-                text.as_ref().is_some_and(|text| text.len() > 20),
-                "{}",
-                set.name
-            );
-        }
-    }
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl<'a> Engine<'a> {
 
     /// Returns the template for tasks with these criteria, from the cache if possible.
     fn template_for(&self, criteria: Option<&str>) -> Result<JobTemplate, String> {
-        let named = criteria.filter(|name| Some(*name) != self.args.criteria.as_deref());
+        let named = criteria.filter(|name| self.args.criteria != [*name]);
         let Some(name) = named else {
             return Ok(self.usual.clone());
         };

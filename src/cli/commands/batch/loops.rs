@@ -155,7 +155,7 @@ impl<'a> Loops<'a> {
 #[async_trait::async_trait(?Send)]
 impl Host for Loops<'_> {
     async fn loop_for(&self, criteria: Option<&str>) -> Result<Arc<Loop>, CriteriaError> {
-        let named = criteria.filter(|name| Some(*name) != self.args.criteria);
+        let named = criteria.filter(|name| self.args.criteria != [*name]);
         let Some(name) = named else {
             let usual = self.usual.clone();
             return usual.ok_or_else(|| CriteriaError("there are no criteria".to_owned()));

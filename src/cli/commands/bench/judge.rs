@@ -24,7 +24,7 @@ pub(super) async fn run(args: &JudgeBenchArgs, global: &GlobalArgs) -> Result<Ex
         ..LoopsArgs::default()
     };
     let tasks = TasksArgs {
-        criteria: Some(&args.criteria),
+        criteria: std::slice::from_ref(&args.criteria),
         tasks: &args.labelled,
         knowledge: &KnowledgeArgs::default(),
         memory: Some(false),
@@ -119,7 +119,7 @@ fn longest(labelled: &[Labelled]) -> &str {
 fn writable(name: &str, search: &[std::path::PathBuf]) -> Result<std::path::PathBuf, CliError> {
     criteria::locate(name, search)?.path.ok_or_else(|| {
         CliError::usage(format!("--write: `{name}` is built in and has no file")).hint(format!(
-            "write it to a file first: `reflect criteria show {name} --format toml`"
+            "write it to a file first: `reflect criteria init --from {name} FILE`"
         ))
     })
 }
