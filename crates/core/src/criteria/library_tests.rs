@@ -273,6 +273,13 @@ fn every_set_is_complete() {
             "{name}: probe texts for the judge"
         );
         for criterion in &set.criteria {
+            // The writer reads the description or the rule. A pattern means little to it.
+            let rule = criterion.evaluator.describe().unwrap_or_default();
+            assert!(
+                !criterion.description.is_empty() || !rule.contains("regular expression"),
+                "{name}: {}",
+                criterion.name
+            );
             let runs = matches!(
                 criterion.evaluator,
                 Evaluator::Command(_) | Evaluator::Script(_)
