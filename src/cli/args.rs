@@ -947,7 +947,7 @@ A task:
 is one of `vars`. A prompt may use `vars` of its line: {{name}}.
 
 A row:
-  {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"score\", \"convergence_reason\", \"run_id\", \
+  {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"overall_score\", \"convergence_reason\", \"run_id\", \
 \"attempts\", \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\", \"error_category\"}
   Every id has exactly one row. Unknown values are null.
   status: met, not_met, stopped (a limit in the criteria file), unjudged, failed, invalid (the task or its criteria).
