@@ -37,6 +37,7 @@ mod harness;
 mod help;
 mod history;
 mod input;
+mod json_errors;
 mod judge;
 mod memory;
 mod models;
