@@ -28,6 +28,8 @@ mod doctor;
 mod dry_run;
 mod early_stop;
 mod evaluate;
+#[cfg(unix)]
+mod evaluate_formats;
 mod everyday;
 mod evidence;
 mod examples;

@@ -103,7 +103,7 @@ fn milliseconds(time: u64) -> String {
 
 /// The text without what HTML cannot hold or a reader cannot see: line breaks of other systems become ours, other
 /// control characters visible.
-fn printable(text: &str) -> Cow<'_, str> {
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let control = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(control) {
         text.replace("\r\n", "\n")
