@@ -52,6 +52,8 @@ mod pipes;
 mod places;
 mod plan;
 mod prompts;
+#[cfg(unix)]
+mod recipes;
 mod reflector;
 mod replan;
 mod report;
