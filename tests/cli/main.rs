@@ -39,6 +39,8 @@ mod harness;
 mod help;
 mod history;
 mod input;
+#[cfg(unix)]
+mod integrations;
 mod json_errors;
 mod judge;
 mod memory;
