@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::EngineAddress;
 use crate::batch::{Concurrency, Pace, Shard};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{EnumValueParser, PossibleValuesParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
@@ -395,10 +395,14 @@ Examples:
   reflect evaluate docs/*.md -c writing --format markdown > report.md
   git log -1 --format=%B | reflect evaluate -c commit
   reflect evaluate profile.json --evaluator profile-schema.json
+  reflect evaluate docs/*.md -c docs.toml --format junit -o report.xml
+
+Formats for CI: junit (test reports), sarif (code scanning), github (annotations of GitHub Actions).
 
 Exit codes: 0 all texts meet the criteria, 3 at least one does not, 6 at least one could not be judged.
 `reflect critique` is the same command.",
     mut_arg("stronger_model", |arg| arg.hide(true)),
+    mut_arg("format", |arg| arg.help("Format: text, json, ndjson, markdown, junit, sarif, github")),
 )]
 pub(super) struct EvaluateArgs {
     /// The texts to evaluate [default: stdin]
@@ -483,7 +487,7 @@ pub(super) struct EvaluateArgs {
 
     /// Output options.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub output: OutputArgs<EvaluateFormat>,
 }
 
 /// `reflect run`.
@@ -947,7 +951,7 @@ A task:
 is one of `vars`. A prompt may use `vars` of its line: {{name}}.
 
 A row:
-  {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"score\", \"convergence_reason\", \"run_id\", \
+  {\"id\", \"line\", \"status\", \"exit_code\", \"output\", \"overall_score\", \"convergence_reason\", \"run_id\", \
 \"attempts\", \"iterations_used\", \"token_usage\", \"cost\", \"execution_time\", \"error\", \"error_category\"}
   Every id has exactly one row. Unknown values are null.
   status: met, not_met, stopped (a limit in the criteria file), unjudged, failed, invalid (the task or its criteria).
@@ -1150,7 +1154,7 @@ pub(super) struct AskingArgs {
     reason = "each is a flag of its own on the command line"
 )]
 #[command(next_help_heading = "Output")]
-pub(super) struct OutputArgs {
+pub(super) struct OutputArgs<F: OutputFormat = Format> {
     /// Write the result to a file instead of stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -1160,9 +1164,10 @@ pub(super) struct OutputArgs {
         long,
         value_name = "FORMAT",
         default_value = "text",
-        hide_possible_values = true
+        hide_possible_values = true,
+        value_parser = EnumValueParser::<F>::new()
     )]
-    pub format: Format,
+    pub format: F,
 
     /// Write a report to a .html, .json or .md file
     #[arg(long, hide_short_help = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -1205,6 +1210,39 @@ pub(super) enum Format {
     Ndjson,
     /// The selected draft, if there is one, and the critique report.
     Markdown,
+}
+
+/// The output format of `evaluate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EvaluateFormat {
+    /// The report.
+    Text,
+    /// The result as one JSON object, or an array of them.
+    Json,
+    /// The events of the evaluation, one JSON object per line.
+    Ndjson,
+    /// The report in Markdown.
+    Markdown,
+    /// `JUnit` XML, for test reports.
+    Junit,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Workflow commands of GitHub Actions, which become annotations.
+    Github,
+}
+
+/// The formats that a command with [`OutputArgs`] offers.
+pub(super) trait OutputFormat: ValueEnum + Copy + PartialEq + Send + Sync + 'static {
+    /// The format that prints events.
+    const NDJSON: Self;
+}
+
+impl OutputFormat for Format {
+    const NDJSON: Self = Self::Ndjson;
+}
+
+impl OutputFormat for EvaluateFormat {
+    const NDJSON: Self = Self::Ndjson;
 }
 
 /// The format of a report.

@@ -1,9 +1,12 @@
 use std::fmt;
 
+use serde::Serialize;
+
+use super::printer;
 use crate::engine::BuildError;
 use crate::model::ModelError;
 use crate::source::SourceError;
-use crate::types::ExitCode;
+use crate::types::{ExitCode, SCHEMA_VERSION};
 
 /// The failure of a command: message, hint and exit code.
 #[derive(Debug)]
@@ -14,6 +17,30 @@ pub(super) struct CliError {
     /// The position of the error in a file, for rendering with colours. `message` contains it without
     /// colours.
     source: Option<SourceError>,
+}
+
+/// An error as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema_version: u32,
+    error: Details<'a>,
+    exit_code: ExitCode,
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    message: &'a str,
+    hint: Option<String>,
+    /// The position in a file with an error; missing if the error is about something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<Location<'a>>,
+}
+
+#[derive(Serialize)]
+struct Location<'a> {
+    file: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
 }
 
 impl CliError {
@@ -44,6 +71,34 @@ impl CliError {
             text = text + "\nhint: " + hint;
         }
         Some(text)
+    }
+
+    /// As one JSON object, for a command that was to print JSON.
+    pub(super) fn json(&self) -> String {
+        let (message, location) = match &self.source {
+            Some(source) => {
+                let position = source.position();
+                let location = Location {
+                    file: source.name(),
+                    line: position.map(|(line, _)| line),
+                    column: position.map(|(_, column)| column),
+                };
+                (source.message(), Some(location))
+            }
+            None => (self.message.as_str(), None),
+        };
+        let hints = self.source.iter().flat_map(SourceError::hints);
+        let hints: Vec<&str> = hints.chain(&self.hint).map(String::as_str).collect();
+        let report = Report {
+            schema_version: SCHEMA_VERSION,
+            error: Details {
+                message,
+                hint: (!hints.is_empty()).then(|| hints.join("\n")),
+                location,
+            },
+            exit_code: self.code,
+        };
+        printer::json(&report).unwrap_or_default()
     }
 
     #[must_use]

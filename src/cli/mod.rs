@@ -62,6 +62,9 @@ pub fn run() -> ExitCode {
     match check_clock(SystemTime::now()).and_then(|()| dispatch(&cli)) {
         Ok(code) => code,
         Err(error) => {
+            if Machine::of(std::env::args_os().skip(1)) == Some(Machine::Json) {
+                printer::print_error(&error);
+            }
             printer::report(&error);
             error.code
         }
@@ -81,12 +84,17 @@ fn check_clock(now: SystemTime) -> Result<(), CliError> {
 
 /// Reports an invalid command line with clap's message. Also prints help and version.
 fn refused(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && wants_events(std::env::args_os().skip(1)) {
-        let text = error.render().to_string();
-        let said = text.split("\n\n").next().unwrap_or_default();
-        let said = said.strip_prefix("error: ").unwrap_or(said).trim_end();
-        // Without a reader, there is nothing to report.
-        let _ = printer::print(&observers::Lines::end_of_failed(ExitCode::Usage, said));
+    if error.use_stderr() {
+        let usage = usage_error(&error.render().to_string());
+        match Machine::of(std::env::args_os().skip(1)) {
+            Some(Machine::Events) => {
+                // Without a reader, there is nothing to report.
+                let end = observers::Lines::end_of_failed(usage.code, &usage.message);
+                let _ = printer::print(&end);
+            }
+            Some(Machine::Json) => printer::print_error(&usage),
+            None => {}
+        }
     }
     // As in clap's `exit`, a failed write does not change the exit code.
     let _ = error.print();
@@ -97,21 +105,45 @@ fn refused(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Whether an invalid command line requests events. Its reader then expects a final event.
-fn wants_events(args: impl Iterator<Item = std::ffi::OsString>) -> bool {
-    let mut before = None;
-    for arg in args {
-        if arg == "--" {
-            return false;
-        }
-        if arg == "--format=ndjson"
-            || (arg == "ndjson" && before.is_some_and(|it| it == "--format"))
-        {
-            return true;
-        }
-        before = Some(arg);
+/// The parts of clap's message: the error, tips, and the usage, separated by empty lines.
+fn usage_error(text: &str) -> CliError {
+    let mut parts = text.split("\n\n").map(str::trim);
+    let first = parts.next().unwrap_or_default();
+    let error = CliError::usage(first.strip_prefix("error: ").unwrap_or(first));
+    match parts.find_map(|part| part.strip_prefix("tip: ")) {
+        Some(tip) => error.hint(tip),
+        None => error,
     }
-    false
+}
+
+/// The program that reads stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Machine {
+    /// A reader of one JSON object.
+    Json,
+    /// A reader of events, which expects a final event.
+    Events,
+}
+
+impl Machine {
+    /// Returns the reader that a command line requests, even if the rest of it is invalid.
+    fn of(args: impl Iterator<Item = std::ffi::OsString>) -> Option<Self> {
+        let mut before = None;
+        for arg in args.take_while(|arg| arg != "--") {
+            let format = match arg.to_str() {
+                Some("--json") => Some("json"),
+                Some(value) if before.is_some_and(|it| it == "--format") => Some(value),
+                Some(arg) => arg.strip_prefix("--format="),
+                None => None,
+            };
+            match format {
+                Some("json") => return Some(Self::Json),
+                Some("ndjson") => return Some(Self::Events),
+                _ => before = Some(arg),
+            }
+        }
+        None
+    }
 }
 
 fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
@@ -172,6 +204,42 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn programs_that_read_stdout_are_known_from_any_command_line() {
+        let of = |line: &str| Machine::of(line.split(' ').map(Into::into));
+        assert_eq!(of("draft x"), None);
+        for line in [
+            "draft x --json",
+            "draft --format json",
+            "draft --format=json --wrong",
+        ] {
+            assert_eq!(of(line), Some(Machine::Json), "{line}");
+        }
+        assert_eq!(of("run --format ndjson x"), Some(Machine::Events));
+        for line in [
+            "draft -- --json",
+            "evaluate --input-format json",
+            "draft json",
+        ] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_usage_error_has_the_message_and_the_tip() {
+        let error = args::parse(
+            ["reflect", "history", "list", "--jsn"]
+                .map(Into::into)
+                .into_iter(),
+        );
+        let usage = usage_error(&error.unwrap_err().render().to_string());
+        assert_eq!(usage.message, "unexpected argument '--jsn' found");
+        assert_eq!(
+            usage.hint.as_deref(),
+            Some("a similar argument exists: '--json'")
+        );
+    }
 
     #[test]
     fn a_clock_before_1970_or_after_9999_is_refused() {

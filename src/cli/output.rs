@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::args::{BatchArgs, Format, OutputArgs, ReportFormat, RunArgs};
+use super::args::{BatchArgs, Format, OutputArgs, OutputFormat, ReportFormat, RunArgs};
 use super::error::CliError;
 use super::printer::{self, Reader};
 use crate::report;
@@ -188,10 +188,10 @@ impl BatchArgs {
     }
 }
 
-impl OutputArgs {
+impl<F: OutputFormat> OutputArgs<F> {
     /// Rejects incompatible options.
     pub(super) fn check(&self) -> Result<(), CliError> {
-        let events = self.format == Format::Ndjson;
+        let events = self.format == F::NDJSON;
         if events && named_file(self.output.as_deref()).is_some() {
             return Err(events_and_output());
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -17,6 +18,9 @@ pub(super) enum Reader {
     /// It has closed the pipe. That is not an error, but nothing more is written.
     Gone,
 }
+
+/// Whether anything was written to stdout.
+static PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// Writes to stdout and flushes. On a terminal, control characters are made visible, because much of the text
 /// comes from models and files. Pipes and files get the text unchanged.
@@ -53,6 +57,7 @@ pub(super) fn print_report(text: &str) -> Result<Reader, CliError> {
 /// # Errors
 /// If the text cannot be written.
 pub(super) fn print_styled(text: &str) -> Result<Reader, CliError> {
+    PRINTED.store(true, Ordering::Relaxed);
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())
@@ -112,6 +117,14 @@ pub(super) fn without_controls(text: &str) -> Cow<'_, str> {
         }
     }
     out.into()
+}
+
+/// Writes an error to stdout as JSON, unless something is there already: a reader expects one object.
+pub(super) fn print_error(error: &CliError) {
+    if !PRINTED.load(Ordering::Relaxed) {
+        // The error also goes to stderr, so nothing is lost if this fails.
+        let _ = print(&error.json());
+    }
 }
 
 /// Reports a command's failure.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::findings::evaluation;
 use super::json::pretty;
 use super::markdown::{self, cell, table};
 use super::text::{self, critique, duration, tokens};
@@ -116,11 +117,8 @@ pub fn cost(records: &[(Option<String>, RunRecord)]) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
 }
 
-fn evaluation(record: &RunRecord) -> Option<&Evaluation> {
-    record.versions.first()?.evaluation.as_ref()
-}
-
-fn headline(record: &RunRecord) -> String {
+/// The verdict on a text, on one line.
+pub(super) fn headline(record: &RunRecord) -> String {
     let Some(evaluation) = evaluation(record) else {
         return "not judged".to_owned();
     };

@@ -117,7 +117,7 @@ fn every_task_has_a_row_and_a_run() {
     assert_eq!((&row["line"], &row["exit_code"]), (&json!(8), &json!(0)));
     assert_eq!(row["convergence_reason"], "quality_met");
     assert_eq!(row["token_usage"]["total"], 240);
-    assert!(row["score"].as_f64() > Some(0.8) && row["error"].is_null());
+    assert!(row["overall_score"].as_f64() > Some(0.8) && row["error"].is_null());
     let id = row["run_id"].as_str().expect("a run");
     ran.then(["history", "show", id, "--best"])
         .stdout("A text about item 7.\n")

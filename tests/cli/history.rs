@@ -256,7 +256,7 @@ fn the_errors_of_a_correction_and_the_reasons_of_strategies_are_shown() {
 fn stats_show_the_gain_of_the_loop() {
     let ran = one_run();
     let run = &ran.then(["history", "list", "--json"]).run().json()[0];
-    let (first, last) = (run["first_score"].as_f64(), run["score"].as_f64());
+    let (first, last) = (run["first_score"].as_f64(), run["overall_score"].as_f64());
     assert!(first < last, "{run}");
     // Four calls of 120 tokens each; the model has no price.
     assert_eq!(

@@ -28,6 +28,8 @@ mod doctor;
 mod dry_run;
 mod early_stop;
 mod evaluate;
+#[cfg(unix)]
+mod evaluate_formats;
 mod everyday;
 mod evidence;
 mod examples;
@@ -37,6 +39,9 @@ mod harness;
 mod help;
 mod history;
 mod input;
+#[cfg(unix)]
+mod integrations;
+mod json_errors;
 mod judge;
 mod memory;
 mod models;
@@ -50,6 +55,8 @@ mod pipes;
 mod places;
 mod plan;
 mod prompts;
+#[cfg(unix)]
+mod recipes;
 mod reflector;
 mod replan;
 mod report;

@@ -41,7 +41,7 @@ pub struct RunSummary {
     /// The selected version.
     pub selected: Option<u32>,
     /// The selected version's overall score.
-    pub score: Option<f64>,
+    pub overall_score: Option<f64>,
     /// The first version's overall score, once the run has ended.
     pub first_score: Option<f64>,
     /// The tokens of all calls, once the run has ended; `None` if the server does not report counts.
@@ -224,7 +224,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         success: row.get("success")?,
         exit_code: exit_code.and_then(|code| ExitCode::try_from(code).ok()),
         selected: row.get("selected")?,
-        score: row.get("score")?,
+        overall_score: row.get("score")?,
         first_score: row.get("first_score")?,
         tokens: row
             .get::<_, Option<i64>>("tokens")?

@@ -210,7 +210,7 @@ fn stored_events_are_read_by_another_connection() {
             success: Some(false),
             exit_code: Some(ExitCode::NotMet),
             selected: Some(1),
-            score: Some(0.75),
+            overall_score: Some(0.75),
             first_score: Some(0.75),
             // The server reports no totals, and the model has no price.
             tokens: None,
@@ -384,7 +384,7 @@ fn a_reopened_run_has_no_end() {
     assert_eq!(runs[0].exit_code, Some(ExitCode::NotMet), "the other one");
     let reopened = &runs[1];
     assert_eq!((reopened.ended, reopened.exit_code), (None, None));
-    assert_eq!((reopened.score, reopened.iterations), (None, 2));
+    assert_eq!((reopened.overall_score, reopened.iterations), (None, 2));
     assert!(store.reopen(Uuid::nil(), &[]).is_err());
 }
 

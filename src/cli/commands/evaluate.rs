@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::args::{EvaluateArgs, Format, GlobalArgs, InputFormat, ReportFormat};
+use crate::cli::args::{EvaluateArgs, EvaluateFormat, GlobalArgs, InputFormat, ReportFormat};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
 use crate::cli::observers::{Kept, Lines, RunLog, Tee};
@@ -18,7 +18,7 @@ use crate::cli::{dry_run, interrupt, models, settings};
 use crate::engine::{EvaluateOnce, Observer, Text};
 use crate::evaluate::JudgeModel;
 use crate::report;
-use crate::types::{ExitCode, RunRecord, Stamped, Task};
+use crate::types::{Criteria, ExitCode, RunRecord, Stamped, Task};
 
 /// Evaluates the texts and prints the report.
 pub(in crate::cli) async fn run(
@@ -31,7 +31,7 @@ pub(in crate::cli) async fn run(
     match prepare(args, global).await {
         Ok(prepared) => prepared.run(args, global).await,
         Err(error) => {
-            if args.output.format == Format::Ndjson {
+            if args.output.format == EvaluateFormat::Ndjson {
                 // Readers of events expect an end event, even if no evaluation started.
                 printer::print(&Lines::end_of_failed(error.code, &error.message))?;
             }
@@ -44,6 +44,7 @@ pub(in crate::cli) async fn run(
 struct Prepared {
     task: Task,
     texts: Vec<Text>,
+    criteria: Arc<Criteria>,
     critique: EvaluateOnce,
     log: Option<RunLog>,
     output: Output,
@@ -76,7 +77,8 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     } else {
         None
     };
-    let critique = EvaluateOnce::new(Arc::new(criteria), judge, &inputs.tools)
+    let criteria = Arc::new(criteria);
+    let critique = EvaluateOnce::new(Arc::clone(&criteria), judge, &inputs.tools)
         .map_err(CliError::usage)?
         .with_evidence(inputs.evidence)
         .with_prices(plan.config.prices().clone())
@@ -84,6 +86,7 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     Ok(Prepared {
         task: inputs.task,
         texts,
+        criteria,
         critique,
         log: store.map(RunLog::new),
         output,
@@ -130,7 +133,7 @@ fn json_text(content: String, file: Option<&str>) -> Result<String, CliError> {
 
 impl Prepared {
     async fn run(self, args: &EvaluateArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
-        let mut lines = (args.output.format == Format::Ndjson)
+        let mut lines = (args.output.format == EvaluateFormat::Ndjson)
             .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
         let mut log = self.log;
         let mut records: Vec<Judged> = Vec::new();
@@ -173,17 +176,25 @@ impl Prepared {
                 }
             })
         });
+        let code = match worst(&records) {
+            ExitCode::NotMet if args.output.exit_zero => ExitCode::Success,
+            code => code,
+        };
         let ended = if let Some(lines) = lines {
             lines.end()?
         } else {
+            let folder = std::env::current_dir().unwrap_or_default();
             let text = match args.output.format {
-                Format::Text | Format::Ndjson => {
+                EvaluateFormat::Text | EvaluateFormat::Ndjson => {
                     printer::without_controls(&each(&records, printed.text)).into_owned()
                 }
-                Format::Json => (printed.json)(&records),
-                Format::Markdown => each(&records, printed.markdown),
+                EvaluateFormat::Json => (printed.json)(&records),
+                EvaluateFormat::Markdown => each(&records, printed.markdown),
+                EvaluateFormat::Junit => report::junit(&self.criteria, &records),
+                EvaluateFormat::Sarif => report::sarif(&self.criteria, &records, &folder, code),
+                EvaluateFormat::Github => report::github(&self.criteria, &records, &folder),
             };
-            if args.output.format == Format::Text && self.output.is_stdout() {
+            if args.output.format == EvaluateFormat::Text && self.output.is_stdout() {
                 printer::print_report(&text)?
             } else {
                 self.output.deliver(&text, None)?
@@ -193,10 +204,7 @@ impl Prepared {
         if ended == Reader::Gone {
             return Ok(ExitCode::Success);
         }
-        Ok(match worst(&records) {
-            ExitCode::NotMet if args.output.exit_zero => ExitCode::Success,
-            code => code,
-        })
+        Ok(code)
     }
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::estimate::{Estimate, Work};
-use super::args::{EvaluateArgs, Format, GlobalArgs, OutputArgs, RunArgs};
+use super::args::{
+    EvaluateArgs, EvaluateFormat, Format, GlobalArgs, OutputArgs, OutputFormat, RunArgs,
+};
 use super::error::CliError;
 use super::models::{self, ModelPreview};
 use super::run_inputs::RunInputs;
@@ -136,7 +138,7 @@ pub(super) fn of_run(
         models,
         first,
     };
-    dry.print(args.output.format)
+    dry.print(args.output.format == Format::Json)
 }
 
 /// Returns the messages of the first writer call of a run; `None` if it makes none. `build` adds what the run
@@ -211,11 +213,11 @@ pub(super) fn of_texts(
         then: lines,
         estimate,
     };
-    dry.print(args.output.format)
+    dry.print(args.output.format == EvaluateFormat::Json)
 }
 
-fn check(output: &OutputArgs) -> Result<(), CliError> {
-    if output.format == Format::Ndjson {
+fn check<F: OutputFormat>(output: &OutputArgs<F>) -> Result<(), CliError> {
+    if output.format == F::NDJSON {
         return Err(
             CliError::usage("`--dry-run` has no events for `--format ndjson`")
                 .hint("use `--format json`"),
@@ -312,8 +314,8 @@ fn then(plan: &Plan, work: &Work) -> Vec<String> {
 }
 
 impl DryRun<'_> {
-    fn print(&self, format: Format) -> Result<ExitCode, CliError> {
-        let text = if format == Format::Json {
+    fn print(&self, as_json: bool) -> Result<ExitCode, CliError> {
+        let text = if as_json {
             printer::json(&self.json())?
         } else {
             printer::without_controls(&self.text()).into_owned()

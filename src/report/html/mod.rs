@@ -102,7 +102,7 @@ fn milliseconds(time: u64) -> String {
 
 /// Replaces control characters, which are invalid in HTML or invisible: `\r\n` becomes `\n`, others become
 /// U+FFFD.
-fn printable(text: &str) -> Cow<'_, str> {
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let control = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(control) {
         text.replace("\r\n", "\n")

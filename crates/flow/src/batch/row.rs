@@ -22,7 +22,8 @@ pub struct Row {
     /// The selected draft, if there is one.
     pub output: Option<String>,
     /// Its overall score, 0 to 1, if it has one.
-    pub score: Option<f64>,
+    #[serde(alias = "score")]
+    pub overall_score: Option<f64>,
     /// The first draft's overall score, if it has one.
     #[serde(default)]
     pub first_score: Option<f64>,
@@ -150,7 +151,7 @@ impl Row {
             status: Status::of(exit_code),
             exit_code,
             output: selected.map(|version| version.output.clone()),
-            score: evaluation.and_then(|evaluation| evaluation.overall_score),
+            overall_score: evaluation.and_then(|evaluation| evaluation.overall_score),
             first_score: record.versions.first().and_then(Version::score),
             convergence_reason: record.convergence_reason,
             run_id: record.run_id,
@@ -174,7 +175,7 @@ impl Row {
             status: Status::Invalid,
             exit_code: ExitCode::Usage,
             output: None,
-            score: None,
+            overall_score: None,
             first_score: None,
             convergence_reason: None,
             run_id: None,
@@ -215,7 +216,11 @@ impl Row {
         token_usage += again.token_usage;
         Self {
             output: if keeps { self.output } else { again.output },
-            score: if keeps { self.score } else { again.score },
+            overall_score: if keeps {
+                self.overall_score
+            } else {
+                again.overall_score
+            },
             first_score: self.first_score.or(again.first_score),
             attempts: self.attempts + again.attempts,
             iterations_used: self.iterations_used + again.iterations_used,

@@ -296,7 +296,7 @@ impl FinishedTrial {
             status: Status::of(exit_code),
             exit_code,
             output: answer.output,
-            score: score.overall,
+            overall_score: score.overall,
             first_score: answer.first_score,
             convergence_reason: answer.reason,
             run_id: None,

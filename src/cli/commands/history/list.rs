@@ -71,7 +71,7 @@ fn table(runs: &[RunSummary]) -> String {
     for run in runs {
         let started = run.started.to_zoned(TimeZone::system());
         let score = run
-            .score
+            .overall_score
             .map_or(String::new(), |score| format!("{score:.2}"));
         let state = match (run.convergence_reason, run.exit_code) {
             (Some(reason), _) => serde_word(reason),

@@ -25,7 +25,7 @@ struct Stats {
     /// The mean score of the first version.
     first_score: f64,
     /// The mean score of the selected version.
-    score: f64,
+    overall_score: f64,
     /// The share of runs whose selected version scores higher than the first.
     better: f64,
     /// The share of runs whose selected version scores lower than the first.
@@ -57,7 +57,7 @@ impl Stats {
             runs: runs.len(),
             met: share(&|run| run.run.success == Some(true)),
             first_score: each(&|run| run.first),
-            score: each(&|run| run.score),
+            overall_score: each(&|run| run.score),
             better: share(&|run| run.score > run.first),
             worse: share(&|run| run.score < run.first),
             tokens: (!known.is_empty()).then(|| used / count(known.len())),
@@ -100,7 +100,7 @@ pub(super) fn stats(args: &StatsArgs, store: Option<&Store>) -> Result<String, C
 fn groups(runs: &[RunSummary]) -> Vec<Stats> {
     let scored = runs.iter().filter(|run| run.command != "evaluate");
     let scored = scored.filter_map(|run| {
-        let (first, score) = (run.first_score?, run.score?);
+        let (first, score) = (run.first_score?, run.overall_score?);
         Some(Scored { run, first, score })
     });
     let scored: Vec<Scored<'_>> = scored.collect();
@@ -130,7 +130,7 @@ fn table(groups: &[Stats]) -> String {
                 thousands(group.runs as u64),
                 percent(group.met),
                 group.first_score,
-                group.score,
+                group.overall_score,
                 percent(group.better),
                 percent(group.worse)
             );

@@ -265,7 +265,7 @@ pub(super) mod tests {
     fn a_result_is_a_row_with_or_without_a_comparison() {
         let row = Row {
             run_id: Some(uuid::Uuid::from_u128(1)),
-            score: Some(0.25),
+            overall_score: Some(0.25),
             cost: Some(0.1),
             ..Row::invalid(3, None, "it failed".to_owned())
         };

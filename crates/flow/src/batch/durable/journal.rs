@@ -50,7 +50,8 @@ pub(super) struct Question {
     /// The draft's number.
     pub(super) draft: u32,
     output: String,
-    score: Option<f64>,
+    #[serde(alias = "score")]
+    overall_score: Option<f64>,
     /// Why the loop would stop without a decision; null if it would continue.
     stops: Option<ConvergenceReason>,
 }
@@ -293,7 +294,7 @@ impl Decider for Asker {
         let question = Question {
             draft: moment.iteration,
             output: version.map_or_else(String::new, |version| version.output.clone()),
-            score: evaluation.and_then(|evaluation| evaluation.overall_score),
+            overall_score: evaluation.and_then(|evaluation| evaluation.overall_score),
             stops: moment.stops,
         };
         let (decided, decision) = oneshot::channel();
