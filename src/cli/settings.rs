@@ -55,6 +55,7 @@ impl Plan {
 pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
         criteria: args.criteria.clone(),
+        criteria_path: args.criteria_path.clone(),
         loop_settings: args.flow.clone().or(&limits(&args.limits)?),
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
@@ -163,6 +164,7 @@ pub(super) fn batch_limits(args: &LimitArgs) -> Result<Limits, CliError> {
 pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan, CliError> {
     let flags = Settings {
         criteria: args.criteria.clone(),
+        criteria_path: args.criteria_path.clone(),
         loop_settings: LoopSettings {
             threshold: args.threshold,
             ..LoopSettings::default()
@@ -348,7 +350,7 @@ pub(super) fn criteria_named(
 }
 
 /// Whether a file is in a folder, once all symbolic links are followed. One that does not exist is where its path says.
-fn is_within(file: &Path, folder: &Path) -> bool {
+pub(super) fn is_within(file: &Path, folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else {
         return false;
     };

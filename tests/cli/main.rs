@@ -38,6 +38,7 @@ mod help;
 mod history;
 mod input;
 mod judge;
+mod mcp;
 mod memory;
 mod models;
 mod ollama;

@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::{printer, settings};
 use crate::config::{Config, Settings};
 use crate::criteria::{self, AvailableCriteria};
-use crate::source::SourceError;
+use crate::source::{FileAccess, SourceError};
 use crate::text::plural;
 use crate::types::{Criteria, Criterion, ExitCode};
 
@@ -58,13 +58,17 @@ impl Place {
     }
 
     fn read(&self, set: &AvailableCriteria) -> Result<Criteria, SourceError> {
-        set.read(&|file| settings::reach(&self.config, false, file))
+        set.read(&|file| self.reach(file))
+    }
+
+    fn reach(&self, file: &Path) -> FileAccess {
+        settings::reach(&self.config, false, file)
     }
 }
 
 /// A set, as `criteria list --json` prints it.
 #[derive(Serialize)]
-struct Listed {
+pub(super) struct Listed {
     /// For `-c NAME`.
     name: String,
     /// One sentence about it; null if there is none.
@@ -75,22 +79,42 @@ struct Listed {
     error: Option<String>,
 }
 
+impl Listed {
+    /// Reads a set. `reach` returns which files a criteria file may refer to.
+    pub(super) fn of(set: AvailableCriteria, reach: &dyn Fn(&Path) -> FileAccess) -> Self {
+        let (description, error) = match set.read(reach) {
+            Ok(criteria) => (criteria.description, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self {
+            name: set.name,
+            description,
+            path: set.path,
+            error,
+        }
+    }
+
+    /// Its name, and what it is.
+    pub(super) fn line(&self) -> String {
+        match self.said() {
+            "" => self.name.clone(),
+            said => format!("{}: {said}", self.name),
+        }
+    }
+
+    fn said(&self) -> &str {
+        match (&self.description, &self.error) {
+            (_, Some(_)) => "invalid",
+            (description, None) => description.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
 fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     let place = Place::of(global)?;
     let sets: Vec<Listed> = criteria::available(&place.search_path)
         .into_iter()
-        .map(|set| {
-            let (description, error) = match place.read(&set) {
-                Ok(criteria) => (criteria.description, None),
-                Err(error) => (None, Some(error.to_string())),
-            };
-            Listed {
-                name: set.name,
-                description,
-                path: set.path,
-                error,
-            }
-        })
+        .map(|set| Listed::of(set, &|file| place.reach(file)))
         .collect();
     if json {
         printer::print(&printer::json(&sets)?)?;
@@ -110,10 +134,7 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     let origins = widest(&mut sets.iter().map(origin));
     let mut out = String::new();
     for set in &sets {
-        let said = match (&set.description, &set.error) {
-            (_, Some(_)) => "invalid",
-            (description, None) => description.as_deref().unwrap_or_default(),
-        };
+        let said = set.said();
         let line = format!(
             "{}  {}  {said}",
             pad_str(&set.name, names, Alignment::Left, None),

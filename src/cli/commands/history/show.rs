@@ -48,7 +48,7 @@ pub(super) fn lines(events: &[Stamped]) -> Result<String, CliError> {
 }
 
 /// A run for people: what was asked, each draft's verdict, how it ended, and the selected draft.
-pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
+pub(in crate::cli::commands) fn show(record: &RunRecord, events: &[Stamped]) -> String {
     let mut out = String::new();
     for stamped in events {
         if let Event::RunStart {
