@@ -154,7 +154,7 @@ impl Client {
         let ran = self.running.finish();
         // Clients kill a server that takes longer.
         assert!(
-            start.elapsed() < Duration::from_secs(2),
+            start.elapsed() < Duration::from_secs(3),
             "{:?}",
             start.elapsed()
         );
@@ -438,7 +438,7 @@ fn a_cancelled_call_can_be_resumed() {
         if shown["structuredContent"]["convergence_reason"] == "interrupted" {
             break;
         }
-        assert!(start.elapsed() < Duration::from_secs(5), "{shown:#}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{shown:#}");
     }
     assert!(client.messages().iter().all(|message| message["id"] != id));
     let ran = client.end();
@@ -495,19 +495,23 @@ fn requests_before_the_end_of_input_are_answered() {
 fn several_calls_at_once() {
     let server = Server::start();
     server.on(Purpose::Write, |_| {
-        Reply::text(SECOND).first_wait(Duration::from_millis(500))
+        Reply::text(SECOND).first_wait(Duration::from_secs(2))
     });
     server.on(Purpose::Judge, |_| Reply::text(&verdict(5).to_string()));
     let mut client = Client::start(world(&server), &FOLDER);
     let ids: Vec<u64> = (0..4).map(|_| client.begin("draft", &draft())).collect();
-    let start = Instant::now();
+    // All of them wait for the model before the first is answered.
+    while server.calls() < ids.len() {
+        let messages = client.messages();
+        let answered = messages
+            .iter()
+            .any(|it| ids.iter().any(|id| it["id"] == *id));
+        assert!(!answered, "one after the other: {messages:#?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     for id in ids {
         assert_eq!(text(&client.result(id)), SECOND);
     }
-    assert!(
-        start.elapsed() < Duration::from_millis(1900),
-        "one after the other"
-    );
     client.end();
 }
 
