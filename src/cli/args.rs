@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod mcp;
 mod memory;
 mod worker;
 
@@ -16,6 +17,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 pub(super) use self::bench::{BenchArgs, BenchCommand, BenchFormat, JudgeBenchArgs};
 pub(super) use self::build::{command, parse};
+pub(super) use self::mcp::McpArgs;
 pub(super) use self::memory::{
     LearnArgs, MemoryAddCommand, MemoryCommand, MemoryKind, MemoryListArgs,
 };
@@ -150,6 +152,8 @@ pub(super) enum Command {
     Bench(Box<BenchArgs>),
     /// Run batch tasks that a Restate server distributes
     Worker(WorkerArgs),
+    /// Offer drafting and evaluation to agents, as MCP tools
+    Mcp(Box<McpArgs>),
     /// Assess the outcome of a plan that another program ran
     Assess(Box<AssessArgs>),
     /// List, show, compare and resume earlier runs
@@ -312,6 +316,10 @@ pub(super) struct RunArgs {
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Vec<String>,
 
+    /// Where criteria are looked up by name, instead of the configured folders.
+    #[arg(skip)]
+    pub criteria_path: Option<Vec<PathBuf>>,
+
     /// Add a file as context; `-` for stdin; repeatable
     #[arg(short, long = "file", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub files: Vec<PathBuf>,
@@ -414,6 +422,10 @@ pub(super) struct EvaluateArgs {
     /// `reflect criteria list` lists the sets that can be used by name. If given several times, the criteria of all add up.
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Vec<String>,
+
+    /// Where criteria are looked up by name, instead of the configured folders.
+    #[arg(skip)]
+    pub criteria_path: Option<Vec<PathBuf>>,
 
     /// Use a single evaluator instead of criteria
     ///
@@ -882,7 +894,7 @@ impl RateArgs {
 }
 
 /// Options of the loops of many tasks.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct LoopsArgs {
     /// Let the criteria run code on this machine
     ///
@@ -988,7 +1000,7 @@ pub(super) enum TasksFormat {
 }
 
 /// What the models know.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct KnowledgeArgs {
     /// JSON file with message history, facts and procedures
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true, help_heading = "Input")]
@@ -1111,7 +1123,7 @@ pub(super) struct CallLimitArgs {
 }
 
 /// Limits that stop a loop.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[expect(clippy::struct_field_names, reason = "each is named as its flag")]
 pub(super) struct LimitArgs {
     /// Stop once N tokens are used
@@ -1128,7 +1140,7 @@ pub(super) struct LimitArgs {
 }
 
 /// Questions at the terminal.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Loop")]
 pub(super) struct AskingArgs {
     /// Decide after each draft what comes next
@@ -1148,7 +1160,7 @@ pub(super) struct AskingArgs {
 }
 
 /// Output options.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of its own on the command line"
@@ -1200,9 +1212,10 @@ pub(super) enum InputFormat {
 }
 
 /// The output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(super) enum Format {
     /// The selected draft; for `evaluate` the report.
+    #[default]
     Text,
     /// The result as one JSON object.
     Json,

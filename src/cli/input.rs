@@ -27,6 +27,11 @@ const IGNORABLE: &str = " (--ignore-stdin skips it)";
 /// What stdin was read as. It can be read only once.
 static STDIN_READ_AS: Mutex<Option<&str>> = Mutex::new(None);
 
+/// Keeps stdin for what it is read as elsewhere: reading it here is an error from now on.
+pub(super) fn reserve_stdin(what: &'static str) {
+    *STDIN_READ_AS.lock() = Some(what);
+}
+
 /// Where a task's parts come from.
 pub(super) struct Sources<'a> {
     /// The argument: text, or `-` for standard input.

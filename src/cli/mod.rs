@@ -157,6 +157,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, CliError> {
         Command::Batch(args) => block_on(commands::batch::run(args, &cli.global)),
         Command::Bench(args) => block_on(commands::bench::run(args, &cli.global)),
         Command::Worker(args) => block_on(commands::worker::run(args, &cli.global)),
+        Command::Mcp(args) => block_on(commands::mcp::run(args, &cli.global)),
         Command::Memory(command) => block_on(commands::memory::run(command, &cli.global)),
         Command::Models(args) => block_on(commands::models::run(args, &cli.global)),
         Command::Criteria(command) => commands::criteria::run(command, &cli.global),

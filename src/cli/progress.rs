@@ -39,9 +39,14 @@ pub(super) struct Progress {
     differences: bool,
     /// Whether the caller prints the outcome, below the draft.
     ends_elsewhere: bool,
+    /// Who receives the lines instead of stderr.
+    receiver: Option<Receiver>,
     quiet: bool,
     verbosity: Verbosity,
 }
+
+/// Receives a line, with the run so far.
+pub(super) type Receiver = Box<dyn Fn(&RunRecord, &str) + Send>;
 
 /// The terminal drawing, erased when dropped.
 #[derive(Default)]
@@ -128,8 +133,19 @@ impl Progress {
             live,
             differences: false,
             ends_elsewhere: false,
+            receiver: None,
             quiet,
             verbosity: Verbosity::of(global),
+        }
+    }
+
+    /// Sends the lines to this receiver instead of stderr.
+    pub(super) fn received_by(self, receiver: Option<Receiver>) -> Self {
+        Self {
+            live: None,
+            quiet: receiver.is_none(),
+            receiver,
+            ..self
         }
     }
 
@@ -157,6 +173,10 @@ impl Progress {
     /// Prints a line that stays. On a terminal it wraps between its parts, or at spaces.
     pub(super) fn line(&self, line: &str) {
         if self.quiet {
+            return;
+        }
+        if let Some(receive) = &self.receiver {
+            receive(&self.record, line);
             return;
         }
         let Some(drawn) = &self.live else {

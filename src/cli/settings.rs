@@ -56,6 +56,7 @@ pub(super) fn run(args: &RunArgs, judged: bool, global: &GlobalArgs) -> Result<P
     let (first, more) = first_and_more(&args.criteria);
     let flags = Settings {
         criteria: first,
+        criteria_path: args.criteria_path.clone(),
         loop_settings: args.flow.clone().or(&limits(&args.limits)?),
         context_messages: args.knowledge.context_messages,
         evidence_tokens: args.knowledge.evidence_tokens,
@@ -170,6 +171,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Plan,
     let (first, more) = first_and_more(&args.criteria);
     let flags = Settings {
         criteria: first,
+        criteria_path: args.criteria_path.clone(),
         loop_settings: LoopSettings {
             threshold: args.threshold,
             ..LoopSettings::default()
@@ -374,7 +376,7 @@ pub(super) fn criteria_named(
 }
 
 /// Whether a file is in a folder, with symbolic links resolved. If the file does not exist, its path decides.
-fn is_within(file: &Path, folder: &Path) -> bool {
+pub(super) fn is_within(file: &Path, folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else {
         return false;
     };

@@ -23,7 +23,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -372,24 +372,34 @@ impl Test {
                 None
             }
         };
+        let printed = Arc::default();
         Running {
-            stdout: read_all(stdout),
-            stderr: read_all(child.stderr.take()),
+            stdout: read_all(stdout, Arc::clone(&printed)),
+            stderr: read_all(child.stderr.take(), Arc::default()),
+            printed,
             started: Instant::now(),
             child,
-            _silence: silence,
+            silence,
             test: self,
         }
     }
 }
 
-fn read_all(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+/// Reads a pipe to its end. What has come so far is in `seen`.
+fn read_all(
+    pipe: Option<impl Read + Send + 'static>,
+    seen: Arc<Mutex<Vec<u8>>>,
+) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
-        let mut bytes = Vec::new();
+        let mut buffer = [0; 4096];
         if let Some(mut pipe) = pipe {
-            pipe.read_to_end(&mut bytes).expect("a pipe can be read");
+            while let count @ 1.. = pipe.read(&mut buffer).expect("a pipe can be read") {
+                let mut seen = seen.lock().expect("no panic while it is held");
+                seen.extend_from_slice(&buffer[..count]);
+            }
         }
-        bytes
+        let seen = seen.lock().expect("no panic while it is held");
+        seen.clone()
     })
 }
 
@@ -401,10 +411,30 @@ pub(crate) struct Running {
     started: Instant,
     stdout: JoinHandle<Vec<u8>>,
     stderr: JoinHandle<Vec<u8>>,
-    _silence: Option<std::process::ChildStdin>,
+    /// What is on standard output so far.
+    printed: Arc<Mutex<Vec<u8>>>,
+    silence: Option<std::process::ChildStdin>,
 }
 
 impl Running {
+    /// Breaks the silence: writes to standard input. The program may be gone.
+    pub(crate) fn write(&mut self, text: &str) {
+        if let Some(stdin) = &mut self.silence {
+            let _ = stdin.write_all(text.as_bytes());
+        }
+    }
+
+    /// Closes standard input.
+    pub(crate) fn end_input(&mut self) {
+        self.silence = None;
+    }
+
+    /// What is on standard output so far.
+    pub(crate) fn printed(&self) -> String {
+        let printed = self.printed.lock().expect("no panic while it is held");
+        String::from_utf8_lossy(&printed).into_owned()
+    }
+
     /// Sends a signal, by its name without `SIG`.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
@@ -650,7 +680,7 @@ pub(crate) fn each<T: Sync>(
     check: impl Fn(&T) + Sync,
 ) {
     let next = std::sync::atomic::AtomicUsize::new(0);
-    let failed = std::sync::Mutex::new(Vec::new());
+    let failed = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..12.min(cases.len()) {
             scope.spawn(|| {

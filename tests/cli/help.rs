@@ -6,7 +6,7 @@ use crate::harness::Test;
 
 #[test]
 fn help() {
-    let cases: [(&str, &[&str]); 25] = [
+    let cases: [(&str, &[&str]); 26] = [
         ("help_short", &["-h"]),
         ("help_long", &["--help"]),
         ("help_draft_short", &["draft", "-h"]),
@@ -23,6 +23,7 @@ fn help() {
         ("help_history_export", &["history", "export", "--help"]),
         ("help_history_rm", &["history", "rm", "--help"]),
         ("help_worker_short", &["worker", "-h"]),
+        ("help_mcp_short", &["mcp", "-h"]),
         ("help_memory", &["memory", "--help"]),
         ("help_memory_list", &["memory", "list", "--help"]),
         ("help_memory_learn_short", &["memory", "learn", "-h"]),

@@ -43,6 +43,7 @@ mod input;
 mod integrations;
 mod json_errors;
 mod judge;
+mod mcp;
 mod memory;
 mod models;
 mod no_judge;

@@ -20,8 +20,9 @@ use crate::config::VARIABLES;
 use crate::types::{OPPOSITE, Switch};
 
 /// Commands that most people need rarely.
-const MORE: [&str; 7] = [
+const MORE: [&str; 8] = [
     "bench",
+    "mcp",
     "assess",
     "memory",
     "worker",

@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::{printer, settings};
 use crate::config::{Config, Settings};
 use crate::criteria::{self, AvailableCriteria};
-use crate::source::SourceError;
+use crate::source::{FileAccess, SourceError};
 use crate::text::plural;
 use crate::types::{Criteria, Criterion, ExitCode};
 
@@ -59,13 +59,17 @@ impl Place {
     }
 
     fn read(&self, set: &AvailableCriteria) -> Result<Criteria, SourceError> {
-        set.read(&|file| settings::reach(&self.config, false, file))
+        set.read(&|file| self.reach(file))
+    }
+
+    fn reach(&self, file: &Path) -> FileAccess {
+        settings::reach(&self.config, false, file)
     }
 }
 
 /// A set, as `criteria list --json` prints it.
 #[derive(Serialize)]
-struct Listed {
+pub(super) struct Listed {
     /// The name for `-c NAME`.
     name: String,
     /// A one-sentence description; null if there is none.
@@ -76,22 +80,43 @@ struct Listed {
     error: Option<String>,
 }
 
+impl Listed {
+    /// Reads a set. `reach` returns which files a criteria file may refer to.
+    pub(super) fn of(set: AvailableCriteria, reach: &dyn Fn(&Path) -> FileAccess) -> Self {
+        let (description, error) = match set.read(reach) {
+            Ok(criteria) => (criteria.description, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self {
+            name: set.name,
+            description,
+            path: set.path,
+            error,
+        }
+    }
+
+    /// Its name, and what it is.
+    pub(super) fn line(&self) -> String {
+        match self.about() {
+            "" => self.name.clone(),
+            said => format!("{}: {said}", self.name),
+        }
+    }
+
+    /// The description, or that the file is invalid.
+    fn about(&self) -> &str {
+        match (&self.description, &self.error) {
+            (_, Some(_)) => "invalid",
+            (description, None) => description.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
 fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     let place = Place::of(global)?;
     let sets: Vec<Listed> = criteria::available(&place.search_path)
         .into_iter()
-        .map(|set| {
-            let (description, error) = match place.read(&set) {
-                Ok(criteria) => (criteria.description, None),
-                Err(error) => (None, Some(error.to_string())),
-            };
-            Listed {
-                name: set.name,
-                description,
-                path: set.path,
-                error,
-            }
-        })
+        .map(|set| Listed::of(set, &|file| place.reach(file)))
         .collect();
     if json {
         printer::print(&printer::json(&sets)?)?;
@@ -108,10 +133,7 @@ fn list(global: &GlobalArgs, json: bool) -> Result<ExitCode, CliError> {
     let origins = widest(&mut sets.iter().map(origin));
     let mut out = String::new();
     for set in &sets {
-        let about = match (&set.description, &set.error) {
-            (_, Some(_)) => "invalid",
-            (description, None) => description.as_deref().unwrap_or_default(),
-        };
+        let about = set.about();
         let line = format!(
             "{}  {}  {about}",
             pad_str(&set.name, names, Alignment::Left, None),

@@ -13,6 +13,7 @@ use crate::cli::output::Output;
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::run_inputs::RunInputs;
+use crate::cli::settings::Plan;
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{dry_run, interrupt, models, settings};
 use crate::engine::{EvaluateOnce, Observer, Text};
@@ -40,13 +41,71 @@ pub(in crate::cli) async fn run(
     }
 }
 
-/// A validated evaluation, ready to start.
-struct Prepared {
+/// A validated evaluation, ready to start, without the parts for a terminal.
+pub(super) struct ReadyJudge {
     task: Task,
-    texts: Vec<Text>,
+    /// The criteria in force, without the judge if it cannot judge.
     criteria: Arc<Criteria>,
     critique: EvaluateOnce,
     log: Option<RunLog>,
+}
+
+impl ReadyJudge {
+    /// Opens the run log and the judge for texts of which this is the longest.
+    pub(super) async fn open(
+        plan: Plan,
+        inputs: RunInputs,
+        longest: &str,
+        no_log: bool,
+        cancel: &CancellationToken,
+        quiet: bool,
+    ) -> Result<Self, CliError> {
+        let store = SharedStore::open(&plan, no_log)?;
+        let mut criteria = plan.criteria.clone();
+        let judge = if criteria.need_judge() {
+            let opening = models::open_judge(&plan, &inputs.task, longest, quiet);
+            let judge = interrupt::unless_cancelled(cancel, opening).await?;
+            criteria.judge_settings.enabled = Some(judge.is_some());
+            judge.map(|judge| JudgeModel {
+                cache: store::verdicts(&criteria, store.as_ref()),
+                ..judge
+            })
+        } else {
+            None
+        };
+        let criteria = Arc::new(criteria);
+        let critique = EvaluateOnce::new(Arc::clone(&criteria), judge, &inputs.tools)
+            .map_err(CliError::usage)?
+            .with_evidence(inputs.evidence)
+            .with_prices(plan.config.prices().clone())
+            .with_templates(inputs.templates);
+        Ok(Self {
+            task: inputs.task,
+            criteria,
+            critique,
+            log: store.map(RunLog::new),
+        })
+    }
+
+    /// Judges a text. The log receives each event before `shown` does.
+    pub(super) async fn judge(
+        &mut self,
+        text: Text,
+        shown: &mut dyn Observer,
+        cancel: &CancellationToken,
+    ) -> RunRecord {
+        let mut observers: Vec<&mut dyn Observer> = Vec::new();
+        observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
+        observers.push(shown);
+        let observer = &mut Tee(observers);
+        self.critique.run(&self.task, text, observer, cancel).await
+    }
+}
+
+/// A validated evaluation for the command line, ready to start.
+struct Prepared {
+    texts: Vec<Text>,
+    ready: ReadyJudge,
     output: Output,
     report: Option<Output>,
     cancel: CancellationToken,
@@ -58,37 +117,17 @@ async fn prepare(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Prepared, C
     let inputs = RunInputs::of_texts(args, &plan, global.quiet)?;
     let texts = read_texts(args, global.quiet)?;
     let (output, report) = args.output.open()?;
-    let store = SharedStore::open(&plan, args.output.no_log)?;
     let cancel = interrupt::cancel_on_signal();
-    let mut criteria = plan.criteria.clone();
-    let judge = if criteria.need_judge() {
-        let longest = texts
-            .iter()
-            .map(|text| text.content.as_str())
-            .max_by_key(|text| text.len())
-            .unwrap_or_default();
-        let opening = models::open_judge(&plan, &inputs.task, longest, global.quiet);
-        let judge = interrupt::unless_cancelled(&cancel, opening).await?;
-        criteria.judge_settings.enabled = Some(judge.is_some());
-        judge.map(|judge| JudgeModel {
-            cache: store::verdicts(&criteria, store.as_ref()),
-            ..judge
-        })
-    } else {
-        None
-    };
-    let criteria = Arc::new(criteria);
-    let critique = EvaluateOnce::new(Arc::clone(&criteria), judge, &inputs.tools)
-        .map_err(CliError::usage)?
-        .with_evidence(inputs.evidence)
-        .with_prices(plan.config.prices().clone())
-        .with_templates(inputs.templates);
+    let longest = texts
+        .iter()
+        .map(|text| text.content.as_str())
+        .max_by_key(|text| text.len())
+        .unwrap_or_default();
+    let (no_log, quiet) = (args.output.no_log, global.quiet);
+    let ready = ReadyJudge::open(plan, inputs, longest, no_log, &cancel, quiet).await?;
     Ok(Prepared {
-        task: inputs.task,
         texts,
-        criteria,
-        critique,
-        log: store.map(RunLog::new),
+        ready,
         output,
         report,
         cancel,
@@ -132,27 +171,22 @@ fn json_text(content: String, file: Option<&str>) -> Result<String, CliError> {
 }
 
 impl Prepared {
-    async fn run(self, args: &EvaluateArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
+    async fn run(mut self, args: &EvaluateArgs, global: &GlobalArgs) -> Result<ExitCode, CliError> {
         let mut lines = (args.output.format == EvaluateFormat::Ndjson)
             .then(|| Lines::new(args.output.stream_deltas, self.cancel.clone()));
-        let mut log = self.log;
         let mut records: Vec<Judged> = Vec::new();
         let mut kept: Vec<Kept> = Vec::new();
         for text in self.texts {
             let file = text.file.clone();
             let mut progress = Progress::of_text(name_of(file.as_deref()), global);
-            let mut observers: Vec<&mut dyn Observer> = Vec::new();
-            observers.extend(log.as_mut().map(|log| log as &mut dyn Observer));
-            observers.push(&mut progress);
+            let mut observers: Vec<&mut dyn Observer> = vec![&mut progress];
             observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
             if self.report.is_some() {
                 kept.push(Kept::default());
             }
             observers.extend(kept.last_mut().map(|kept| kept as &mut dyn Observer));
-            let record = self
-                .critique
-                .run(&self.task, text, &mut Tee(observers), &self.cancel)
-                .await;
+            let shown = &mut Tee(observers);
+            let record = self.ready.judge(text, shown, &self.cancel).await;
             if let Some(error) = &record.error {
                 printer::report(&CliError::failure(error.clone()));
             }
@@ -190,9 +224,11 @@ impl Prepared {
                 }
                 EvaluateFormat::Json => (printed.json)(&records),
                 EvaluateFormat::Markdown => each(&records, printed.markdown),
-                EvaluateFormat::Junit => report::junit(&self.criteria, &records),
-                EvaluateFormat::Sarif => report::sarif(&self.criteria, &records, &folder, code),
-                EvaluateFormat::Github => report::github(&self.criteria, &records, &folder),
+                EvaluateFormat::Junit => report::junit(&self.ready.criteria, &records),
+                EvaluateFormat::Sarif => {
+                    report::sarif(&self.ready.criteria, &records, &folder, code)
+                }
+                EvaluateFormat::Github => report::github(&self.ready.criteria, &records, &folder),
             };
             if args.output.format == EvaluateFormat::Text && self.output.is_stdout() {
                 printer::print_report(&text)?

@@ -10,6 +10,7 @@ pub(super) mod doctor;
 pub(super) mod draft;
 pub(super) mod evaluate;
 pub(super) mod history;
+pub(super) mod mcp;
 pub(super) mod memory;
 pub(super) mod models;
 pub(super) mod resume;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::session::{self, Prepared};
+use super::session::{self, Prepared, ReadyRun};
 use crate::cli::args::{GlobalArgs, OutputArgs, ResumeArgs};
 use crate::cli::error::CliError;
 use crate::cli::interactive::Person;
@@ -420,20 +420,22 @@ async fn prepare(args: &ResumeArgs, global: &GlobalArgs) -> Result<Prepared, Cli
         .prefetch(prefetch)
         .build()?;
     Ok(Prepared {
-        task: past.task,
-        journal,
-        run,
+        ready: ReadyRun {
+            task: past.task,
+            journal,
+            run,
+            log: Some(RunLog::resumed(
+                store.clone(),
+                run_id,
+                claim,
+                numbers,
+                transcript,
+            )),
+            store: Some(store),
+        },
         person,
         diff: args.diff,
         extract: args.extract,
-        log: Some(RunLog::resumed(
-            store.clone(),
-            run_id,
-            claim,
-            numbers,
-            transcript,
-        )),
-        store: Some(store),
         output,
         report,
         cancel,

@@ -13,6 +13,7 @@ use crate::cli::output::{Output, elsewhere};
 use crate::cli::printer::{self, Reader};
 use crate::cli::progress::Progress;
 use crate::cli::run_inputs::RunInputs;
+use crate::cli::settings::Plan;
 use crate::cli::store::{self, SharedStore};
 use crate::cli::{dry_run, interrupt, models, recall, settings, setup};
 use crate::engine::{Decider, Loop, Observer, RunJournal, Start};
@@ -36,16 +37,105 @@ pub(super) async fn run(
     Box::pin(execute(prepared, &args.output, global)).await
 }
 
-/// A validated run, ready to start.
-pub(super) struct Prepared {
+/// A validated run, ready to start, without the parts for a terminal.
+pub(super) struct ReadyRun {
     pub(super) task: Task,
     /// The steps that an earlier process recorded.
     pub(super) journal: RunJournal,
     pub(super) run: Loop,
-    /// The user, in interactive mode.
-    pub(super) person: Option<Person>,
     pub(super) log: Option<RunLog>,
     pub(super) store: Option<SharedStore>,
+}
+
+impl ReadyRun {
+    /// Opens the run log and the models of a run that begins with these inputs.
+    pub(super) async fn open(
+        args: &RunArgs,
+        plan: &Plan,
+        (inputs, start): (RunInputs, Start),
+        cancel: &CancellationToken,
+        quiet: bool,
+    ) -> Result<Self, CliError> {
+        let mut task = inputs.task;
+        let store = SharedStore::open(plan, args.output.no_log)?;
+        let given = start.text().map(|text| text.content.as_str());
+        let opening = models::open(plan, &task, given, &[], quiet);
+        let opened = interrupt::unless_cancelled(cancel, opening).await?;
+        let writer = opened.writer.id().to_string();
+        recall::recall(plan, store.as_ref(), &mut task, &writer, quiet)?;
+        let setup = match store {
+            Some(_) => Some(setup::of(
+                plan,
+                setup::Given {
+                    writer,
+                    at_given_address: opened.at_given_address,
+                    tools: &args.tools,
+                    evidence: &args.knowledge.evidence,
+                },
+                inputs.evidence.as_deref(),
+                inputs.templates.as_deref(),
+            )?),
+            None => None,
+        };
+        let cache = store::verdicts(&plan.criteria, store.as_ref());
+        let prices = plan.config.prices().clone();
+        let prefetch = args
+            .asking
+            .prefetch(opened.writer.id(), opened.writer_in_cloud);
+        let run = opened
+            .into_loop(plan, cache, prices, quiet)?
+            .start(start)
+            .tools(inputs.tools.extracting(args.extract))
+            .writer_tools(inputs.writer_tools)
+            .evidence(inputs.evidence)
+            .templates(inputs.templates)
+            .setup(setup)
+            .prefetch(prefetch)
+            .build()?;
+        Ok(Self {
+            task,
+            journal: RunJournal::default(),
+            run,
+            log: store.clone().map(RunLog::new),
+            store,
+        })
+    }
+
+    /// Runs it to its end. The log receives each event before `shown` does: what is shown is on disk already.
+    pub(super) async fn run(
+        &mut self,
+        shown: &mut dyn Observer,
+        decider: Option<&mut dyn Decider>,
+        cancel: &CancellationToken,
+        quiet: bool,
+    ) -> RunRecord {
+        let mut observers: Vec<&mut dyn Observer> = Vec::new();
+        observers.extend(self.log.as_mut().map(|log| log as &mut dyn Observer));
+        observers.push(shown);
+        let journal = std::mem::take(&mut self.journal);
+        let observer = &mut Tee(observers);
+        let run = self
+            .run
+            .run_over(&self.task, journal, observer, decider, cancel);
+        let record = run.await;
+        let remembers = !self.task.remembered.is_empty();
+        if let (Some(store), Some(run_id), true) = (&self.store, record.run_id, remembers) {
+            recall::measure(store, run_id, quiet);
+        }
+        record
+    }
+
+    /// Whether all of the run is in the log.
+    pub(super) fn is_kept(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.failure.is_none())
+    }
+}
+
+/// A run that can begin: everything that can be wrong beforehand is not.
+pub(super) struct Prepared {
+    pub(super) ready: ReadyRun,
+    /// Who decides, if the user wants to.
+    pub(super) person: Option<Person>,
     pub(super) output: Output,
     pub(super) report: Option<Output>,
     /// Whether to show how each draft differs from the one that it revises.
@@ -65,53 +155,14 @@ async fn prepare(
     let plan = settings::run(args, judged, global)?;
     let cancel = interrupt::cancel_on_signal();
     let person = Person::if_wanted(&args.asking, &cancel, &plan.settings().loop_settings)?;
-    let (inputs, start) = RunInputs::of_run(args, &plan, global.quiet, read)?;
-    let mut task = inputs.task;
+    let inputs = RunInputs::of_run(args, &plan, global.quiet, read)?;
     let (output, report) = args.output.open()?;
-    let store = SharedStore::open(&plan, args.output.no_log)?;
-    let given = start.text().map(|text| text.content.as_str());
-    let opening = models::open(&plan, &task, given, &[], global.quiet);
-    let opened = interrupt::unless_cancelled(&cancel, opening).await?;
-    let writer = opened.writer.id().to_string();
-    recall::recall(&plan, store.as_ref(), &mut task, &writer, global.quiet)?;
-    let setup = match store {
-        Some(_) => Some(setup::of(
-            &plan,
-            setup::Given {
-                writer,
-                at_given_address: opened.at_given_address,
-                tools: &args.tools,
-                evidence: &args.knowledge.evidence,
-            },
-            inputs.evidence.as_deref(),
-            inputs.templates.as_deref(),
-        )?),
-        None => None,
-    };
-    let cache = store::verdicts(&plan.criteria, store.as_ref());
-    let prices = plan.config.prices().clone();
-    let prefetch = args
-        .asking
-        .prefetch(opened.writer.id(), opened.writer_in_cloud);
-    let run = opened
-        .into_loop(&plan, cache, prices, global.quiet)?
-        .start(start)
-        .tools(inputs.tools.extracting(args.extract))
-        .writer_tools(inputs.writer_tools)
-        .evidence(inputs.evidence)
-        .templates(inputs.templates)
-        .setup(setup)
-        .prefetch(prefetch)
-        .build()?;
+    let ready = ReadyRun::open(args, &plan, inputs, &cancel, global.quiet).await?;
     Ok(Prepared {
-        task,
-        journal: RunJournal::default(),
-        run,
+        ready,
         person,
         diff: args.diff,
         extract: args.extract,
-        log: store.clone().map(RunLog::new),
-        store,
         output,
         report,
         cancel,
@@ -145,30 +196,22 @@ pub(super) async fn execute(
         .with_differences(prepared.diff)
         .without_outcome(outcome_last);
     let mut kept = prepared.report.is_some().then(Kept::default);
-    let remembers = !prepared.task.remembered.is_empty();
     let record = {
-        // The log comes first, so that everything shown is on disk.
-        let mut observers: Vec<&mut dyn Observer> = Vec::new();
-        observers.extend(prepared.log.as_mut().map(|log| log as &mut dyn Observer));
-        observers.push(&mut progress);
+        let mut observers: Vec<&mut dyn Observer> = vec![&mut progress];
         observers.extend(lines.as_mut().map(|lines| lines as &mut dyn Observer));
         observers.extend(kept.as_mut().map(|kept| kept as &mut dyn Observer));
-        let (observer, cancel) = (&mut Tee(observers), &prepared.cancel);
+        let (shown, cancel) = (&mut Tee(observers), &prepared.cancel);
         let person = prepared.person.as_mut();
         let decider = person.map(|person| person as &mut dyn Decider);
-        let run =
-            prepared
-                .run
-                .run_over(&prepared.task, prepared.journal, observer, decider, cancel);
-        run.await
+        prepared
+            .ready
+            .run(shown, decider, cancel, global.quiet)
+            .await
     };
-    if let (Some(store), Some(run_id), true) = (&prepared.store, record.run_id, remembers) {
-        recall::measure(store, run_id, global.quiet);
-    }
     if let Some(error) = &record.error {
         printer::report(&CliError::failure(error.clone()));
     }
-    let is_kept = (prepared.log.as_ref()).is_some_and(|log| log.failure.is_none());
+    let is_kept = prepared.ready.is_kept();
     let show = record.run_id.filter(|_| is_kept && !global.quiet);
     let show = show.map(|run_id| {
         let id = short_id(run_id);
@@ -182,7 +225,7 @@ pub(super) async fn execute(
     let reported = prepared.report.zip(kept).map(|(report, Kept(events))| {
         let format = args.report_format();
         // The log also has the prompts and replies.
-        let logged = match (format, &prepared.log) {
+        let logged = match (format, &prepared.ready.log) {
             (ReportFormat::Html, Some(log)) => log.page(),
             _ => None,
         };

@@ -4,7 +4,7 @@ mod diff;
 mod export;
 mod list;
 pub(super) mod rm;
-mod show;
+pub(super) mod show;
 mod stats;
 pub(super) mod when;
 

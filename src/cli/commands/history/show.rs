@@ -48,7 +48,7 @@ pub(super) fn lines(events: &[Stamped]) -> Result<String, CliError> {
 }
 
 /// Formats a run as text: the task, each draft with its verdict, and how the run ended.
-pub(super) fn show(record: &RunRecord, events: &[Stamped]) -> String {
+pub(in crate::cli::commands) fn show(record: &RunRecord, events: &[Stamped]) -> String {
     let mut out = String::new();
     for stamped in events {
         if let Event::RunStart {
