@@ -1226,9 +1226,10 @@ pub(super) enum Format {
 }
 
 /// The output format of `evaluate`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(super) enum EvaluateFormat {
     /// The report.
+    #[default]
     Text,
     /// The result as one JSON object, or an array of them.
     Json,

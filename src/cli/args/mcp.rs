@@ -99,7 +99,7 @@ impl McpArgs {
         }
     }
 
-    fn output<F: OutputFormat>(&self) -> OutputArgs<F> {
+    fn output<F: OutputFormat + Default>(&self) -> OutputArgs<F> {
         OutputArgs {
             no_log: self.no_log,
             ..OutputArgs::default()

@@ -475,6 +475,8 @@ impl Run<'_, '_> {
     fn abilities(&self) -> Abilities {
         Abilities {
             judge: self.plan.criteria.need_judge(),
+            unjudged: !self.plan.criteria.need_judge()
+                && self.plan.criteria.for_judge().next().is_some(),
             stronger: self.plan.stronger.is_some(),
             // A recorded decision is applied again, even if the resumed run has no decider.
             decide: self.decider.is_some() || self.log.was_decided(),

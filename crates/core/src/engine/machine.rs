@@ -24,6 +24,8 @@ const JUDGE_TRIES: u32 = 2;
 pub(super) struct Abilities {
     /// There is a judge, who also compares two drafts.
     pub(super) judge: bool,
+    /// Some criteria need a judge, and it is disabled: no draft can meet them.
+    pub(super) unjudged: bool,
     /// There is a stronger model.
     pub(super) stronger: bool,
     /// There is a decider.
@@ -699,7 +701,7 @@ impl State {
             return Effect::Stop(ConvergenceReason::QualityMet);
         }
         // Without a judge, nothing can rank another draft above this one.
-        if !self.abilities.judge && best.verdict.passes_all_checks(settings.threshold()) {
+        if self.abilities.unjudged && best.verdict.passes_all_checks(settings.threshold()) {
             return Effect::Stop(ConvergenceReason::Plateau);
         }
         // A convergence rule is a better reason than the limit.

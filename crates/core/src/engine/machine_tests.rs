@@ -120,7 +120,10 @@ fn revises_the_best_version_never_a_worse_one() {
 /// The criteria that a judge would evaluate stay open, so such a draft is not satisfactory.
 #[test]
 fn without_a_judge_a_draft_that_passes_all_checks_is_the_last() {
-    let no_judge = Abilities::default();
+    let no_judge = Abilities {
+        unjudged: true,
+        ..Abilities::default()
+    };
     let verdict = |score, met| Verdict::scored(score, false).meeting(&[("short", met)]);
     let verdicts = [verdict(0.0, false), verdict(1.0, true), verdict(1.0, true)];
     let run = play_verdicts(verdicts, &[], no_judge, &settings(5, 4));
@@ -156,6 +159,7 @@ fn a_satisfactory_version_with_a_lower_mean_wins() {
 const JUDGED: Abilities = Abilities {
     resumed: 0,
     judge: true,
+    unjudged: false,
     stronger: false,
     decide: false,
     varied: true,

@@ -89,7 +89,9 @@ pub(super) fn of_run(record: &RunRecord, texts: Vec<String>, with_draft: bool) -
     }
     let reason = record.convergence_reason.map(ConvergenceReason::describe);
     let why = record.error.as_deref().or(reason).unwrap_or_default();
-    let how = record.run_id.map(|id| resume::how(record, &short_id(id)));
+    let how = record
+        .run_id
+        .map(|id| resume::resume_hint(record, &short_id(id)));
     let text = format!("error: {why}{}", how.unwrap_or_default());
     let mut answer = answer(vec![text], &outcome);
     answer.is_error = Some(true);
