@@ -35,7 +35,7 @@ use crate::types::{JudgeSettings, LoopSettings, Range, ReflectorSettings, Switch
     long_version = env!("REFLECT_VERSION"),
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Try `reflect draft \"Write a haiku about Rust\" -c writing`.",
+    after_help = "Try `reflect draft \"Explain why leaves turn red in autumn.\" -c paragraph`.",
     after_long_help = LONG_HELP
 )]
 pub(super) struct Cli {
@@ -310,9 +310,10 @@ pub(super) struct ReviseArgs {
 /// Options of all runs of the loop.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Criteria file or built-in set; `-` for stdin; repeatable
+    /// Criteria file or built-in set; repeatable
     ///
-    /// `reflect criteria list` lists the sets that can be used by name. If given several times, the criteria of all add up.
+    /// `-` reads the file from stdin. `reflect criteria list` lists the built-in sets. If given several times, the
+    /// criteria of all files add up.
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Vec<String>,
 
@@ -417,9 +418,10 @@ pub(super) struct EvaluateArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub texts: Vec<PathBuf>,
 
-    /// Criteria file or built-in set; `-` for stdin; repeatable
+    /// Criteria file or built-in set; repeatable
     ///
-    /// `reflect criteria list` lists the sets that can be used by name. If given several times, the criteria of all add up.
+    /// `-` reads the file from stdin. `reflect criteria list` lists the built-in sets. If given several times, the
+    /// criteria of all files add up.
     #[arg(short, long, value_name = "FILE|NAME", value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(complete::criteria))]
     pub criteria: Vec<String>,
 

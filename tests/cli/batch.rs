@@ -268,7 +268,7 @@ fn an_incomplete_row_is_repeated() {
     let again = world(&server, 3)
         .file("out.jsonl", torn)
         .args(BATCH)
-        .stderr_has("was not written to its end")
+        .stderr_has("is incomplete; running its task again")
         .run();
     all_met(&rows(&again), 3);
     assert_eq!(server.calls(), 6 + 2);
@@ -409,7 +409,7 @@ fn bad_lines_do_not_stop_other_tasks() {
         .file("tasks.jsonl", BAD)
         .args(BATCH)
         .code(2)
-        .stderr_has("warning: tasks.jsonl:2: it is no JSON")
+        .stderr_has("warning: tasks.jsonl:2: invalid JSON")
         .stderr_has("warning: tasks.jsonl:3: unknown key `promt`: did you mean `prompt`?")
         .stderr_has("warning: tasks.jsonl:4: the id `a` is already used by an earlier task")
         .stderr_has("the criteria `missing.toml` cannot be used")
@@ -450,8 +450,8 @@ fn with_fail_fast_a_bad_line_is_found_before_any_call() {
         .arg("--fail-fast")
         .code(2)
         .stdout("")
-        .stderr_has("tasks.jsonl:2: it is no JSON")
-        .stderr_has("hint: nothing was begun")
+        .stderr_has("tasks.jsonl:2: invalid JSON")
+        .stderr_has("hint: no task was started")
         .run();
     assert_eq!(server.calls(), 0);
 }
@@ -617,7 +617,7 @@ fn two_batches_do_not_write_to_the_same_file() {
     first
         .then(["batch", "tasks.jsonl", "-o", "criteria.toml"])
         .code(2)
-        .stderr_has("`criteria.toml`, line 2: it is no row of a batch")
+        .stderr_has("`criteria.toml`, line 2: not a batch result")
         .run();
     for (output, said) in [
         ("tasks.jsonl", "`--output` is also the input file"),
@@ -642,7 +642,7 @@ fn a_signal_lets_tasks_in_progress_finish() {
         .args(["-j", "4"])
         .code(130)
         .stderr_has("the batch was stopped: interrupted")
-        .stderr_has("the same command goes on")
+        .stderr_has("run the same command again")
         .stderr_lacks("verdict: ")
         .spawn();
     until("some calls", || server.calls() >= 12);
@@ -710,7 +710,7 @@ fn impossible_options_are_rejected_before_any_call() {
         (&["batch", "."], "it is a directory"),
         (
             &["batch", "tasks.jsonl", "--prompt", "{{ x"],
-            "--prompt is no template",
+            "--prompt: invalid template",
         ),
         (
             &["batch", "tasks.jsonl", "-j", "0"],
@@ -719,7 +719,7 @@ fn impossible_options_are_rejected_before_any_call() {
         (&["batch", "tasks.jsonl", "--retry-failed"], "--output"),
         (
             &["batch", "tasks.jsonl", "--retry-failed", "-o", "-"],
-            "standard output cannot be read",
+            "needs `--output FILE`",
         ),
         (&["batch", "tasks.jsonl", "--max-cost=-1"], "max_cost"),
         (

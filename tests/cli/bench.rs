@@ -245,7 +245,7 @@ fn an_interrupted_benchmark_is_resumed() {
         .args(BENCH)
         .args(["-j", "1"])
         .code(4)
-        .stderr_has("the same command goes on")
+        .stderr_has("run the same command again")
         .run();
     let done = rows(&ran);
     assert!((1..24).contains(&done.len()), "{}", done.len());

@@ -285,7 +285,7 @@ fn without_a_json_verdict_the_check_fails() {
             "its standard output is empty (it ended with exit code 3): oops",
         ),
         ("echo hello", "its standard output is not JSON"),
-        ("echo '[1]'", "a list is no verdict"),
+        ("echo '[1]'", "a list is not a verdict"),
         ("echo '{\"valid\":'", "not JSON"),
         ("echo true; kill -9 $$", "it did not end by itself"),
         ("yes | head -c 3000000", "which is too much"),

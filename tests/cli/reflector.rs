@@ -36,7 +36,7 @@ fn the_verdict_on_a_faulty_batch_agrees_with_its_rows() {
         .stderr_has("  pattern: repeated_errors: ")
         .stderr_has(" attempts failed in the same way: network (")
         .stderr_has("  suggestion: check the network and the address")
-        .stderr_has("  hint: `--retry-failed --replan 2` tries the failed tasks again")
+        .stderr_has("  hint: `--retry-failed --replan 2` retries the failed tasks")
         .run();
     let all = rows(&ran);
     assert_eq!(statuses(&all).len(), 60);

@@ -157,7 +157,7 @@ fn a_script_that_fails_is_neither_a_pass_nor_a_zero() {
         ("error('kaput')", "kaput"),
         (
             "return 'splendid'",
-            "gave no verdict: the text `splendid` is no verdict",
+            "gave no verdict: the text `splendid` is not a verdict",
         ),
         ("return function() end", "the lua script failed"),
     ] {

@@ -432,10 +432,7 @@ fn spending_can_be_limited_and_stopped(world: &World) {
     let mut batch = started("stopped", &["-o", "stopped.jsonl", "-j", "20"]);
     send(&batch, Signal::INT);
     wait_for("the first signal", || {
-        batch
-            .output()
-            .contains("no more tasks are begun")
-            .then_some(())
+        batch.output().contains("stopping: finishing").then_some(())
     });
     send(&batch, Signal::INT);
     assert_eq!(batch.code(), 130, "{}", batch.output());

@@ -45,7 +45,7 @@ pub(super) fn read(value: &Value, floor: f64) -> Result<Finding, String> {
             Some(false) => failed(format!("`{}`", text.trim())),
             None => {
                 return Err(format!(
-                    "the text `{}` is no verdict; a boolean, a number or a table with `valid`, `score` and `errors` is expected",
+                    "the text `{}` is not a verdict; a boolean, a number or a table with `valid`, `score` and `errors` is expected",
                     clip(text, 80)
                 ));
             }
@@ -53,7 +53,7 @@ pub(super) fn read(value: &Value, floor: f64) -> Result<Finding, String> {
         Value::Object(object) => from_object(object)?,
         Value::Array(_) => {
             return Err(
-                "a list is no verdict; a boolean, a number or a table with `valid`, `score` and `errors` is expected"
+                "a list is not a verdict; a boolean, a number or a table with `valid`, `score` and `errors` is expected"
                     .to_owned(),
             );
         }

@@ -286,7 +286,7 @@ fn assessed(
     }
     for stranger in &outcomes.strangers {
         issues.push(format!(
-            "there is a result for `{stranger}`, which is no task of the plan"
+            "there is a result for `{stranger}`, which is not a task of the plan"
         ));
         suggestions.insert("give each result the name of a task of the plan".to_owned());
     }

@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_invalid_line_does_not_count_against_the_writer() {
-        let rows = (0..3).map(|line| Row::invalid(line, None, "it is no JSON".to_owned()));
+        let rows = (0..3).map(|line| Row::invalid(line, None, "invalid JSON".to_owned()));
         let (history, tally) = history_of(rows);
         let criteria = ReflectionCriteria::default();
         let verdict = history.assess(&tally, 3, &criteria);

@@ -92,7 +92,7 @@ pub(super) fn item(
         }
         // A prompt is a template only if the line has `vars`.
         (None, Some(prompt)) if !vars.is_empty() => PromptTemplate::new(&prompt)
-            .map_err(|error| format!("`prompt` is no template: {error}"))?
+            .map_err(|error| format!("invalid template in `prompt`: {error}"))?
             .fill(&vars)
             .map_err(|error| error.to_string())?,
         (None, Some(prompt)) => prompt,
@@ -183,7 +183,11 @@ mod tests {
         let template = Some("{{ id }}: {{ prompt }}, {{ x }}");
         let line = json!({"id": 7, "prompt": "tea", "vars": {"x": [1]}});
         assert_eq!(prompt(line, template).unwrap(), "7: tea, [1]");
-        assert!(prompt(json!({}), None).unwrap_err().contains("no `prompt`"));
+        assert!(
+            prompt(json!({}), None)
+                .unwrap_err()
+                .contains("missing key `prompt`")
+        );
         assert!(
             prompt(json!({"prompt": " \n"}), None)
                 .unwrap_err()

@@ -117,7 +117,7 @@ fn object(text: &[u8]) -> Result<Map<String, Value>, String> {
             // The error names line 1, which is misleading.
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
-            Err(format!("it is no JSON: {said} (column {})", error.column()))
+            Err(format!("invalid JSON: {said} (column {})", error.column()))
         }
     }
 }
@@ -282,8 +282,8 @@ mod tests {
         let numbers: Vec<u64> = lines.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [1, 4, 5, 6, 7]);
         let bad = |index: usize| lines[index].1.clone().unwrap_err();
-        assert!(bad(2).contains("no JSON"), "{}", bad(2));
-        assert!(bad(3).contains("no object"), "{}", bad(3));
+        assert!(bad(2).contains("invalid JSON"), "{}", bad(2));
+        assert!(bad(3).contains("expected a JSON object"), "{}", bad(3));
         assert_eq!(lines[4].1, Ok(serde_json::json!({"id": 3})));
     }
 

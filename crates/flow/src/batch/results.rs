@@ -42,7 +42,7 @@ pub enum ResultsError {
         path: PathBuf,
     },
     /// It contains something other than rows.
-    #[error("`{}`, line {line}: it is no row of a batch", .path.display())]
+    #[error("`{}`, line {line}: not a batch result", .path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,

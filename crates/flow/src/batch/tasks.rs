@@ -177,7 +177,7 @@ mod tests {
         let said = |index: usize| entries[index].task.as_ref().unwrap_err().clone();
         assert!(said(2).contains("`a` is already used by an earlier task"));
         assert!(said(5).contains("`id` must be"));
-        assert!(said(6).contains("`2` is that of"));
+        assert!(said(6).contains("`2` is already used"));
     }
 
     #[test]

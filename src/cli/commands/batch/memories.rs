@@ -323,7 +323,7 @@ mod tests {
         batch.add(&row, Timestamp::UNIX_EPOCH);
         let learned = memories.learned(&batch, &ReflectionCriteria::default(), "openai:test");
         let line = learned.expect("a summary line");
-        assert!(line.contains("teaches nothing"), "{line}");
+        assert!(line.contains("no insight"), "{line}");
     }
 
     /// The run is not in this machine's log.

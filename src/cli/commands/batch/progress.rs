@@ -92,7 +92,7 @@ impl Progress {
         }
         if now.stopping && !self.stopping && now.under_way > 0 {
             self.say(&format!(
-                "no more tasks are begun; finishing {} under way (Ctrl-C again ends them at once)",
+                "stopping: finishing {} under way (Ctrl-C again ends them at once)",
                 now.under_way
             ));
         }

@@ -135,7 +135,7 @@ fn describe(error: &ValidationError<'_>, compiled: &Compiled, alternatives: bool
         ),
         Kind::PropertyNames { error } => Description::wrong(
             format!(
-                "{place} has the property {}, and this is no name that is allowed: {}",
+                "{place} has the property {}, whose name is not allowed: {}",
                 shown(error.instance()),
                 clip(&error.to_string(), SHOWN)
             ),
