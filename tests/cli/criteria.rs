@@ -301,7 +301,7 @@ fn the_list_shows_names_and_origins() {
             [
                 "writing",
                 "built in",
-                "Prose that is clear, hangs together, says all it should, and speaks to its readers."
+                "Clear, coherent and complete prose in a fitting tone."
             ],
         ]
     );

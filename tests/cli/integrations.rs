@@ -184,3 +184,56 @@ fn the_examples_name_inputs_of_the_action_and_commands_that_run() {
             .run();
     }
 }
+
+/// The archives that the release workflow builds, in the names that the action and the formula use.
+#[test]
+fn the_homebrew_formula_names_the_released_archives() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let workflow = std::fs::read_to_string(root.join(".github/workflows/release.yml")).unwrap();
+    let action = std::fs::read_to_string(root.join("action.yml")).unwrap();
+    let targets = [
+        "x86_64-unknown-linux-musl",
+        "aarch64-unknown-linux-musl",
+        "x86_64-apple-darwin",
+        "aarch64-apple-darwin",
+    ];
+    let dist = tempfile::tempdir().unwrap();
+    for target in targets {
+        assert!(
+            workflow.contains(target) && action.contains(target),
+            "{target}"
+        );
+        let file = dist
+            .path()
+            .join(format!("reflect-1.2.3-{target}.tgz.sha256"));
+        std::fs::write(
+            file,
+            format!("sum-of-{target}  reflect-1.2.3-{target}.tgz\n"),
+        )
+        .unwrap();
+    }
+    let formula = root.join(".github/packaging/formula");
+    let run = std::process::Command::new("bash")
+        .arg(&formula)
+        .arg(dist.path())
+        .args(["1.2.3", "https://example.org/o/reflect"])
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+    let text = String::from_utf8(run.stdout).unwrap();
+    for target in targets {
+        let url = format!(
+            "url \"https://example.org/o/reflect/releases/download/v1.2.3/reflect-1.2.3-{target}.tgz\"\n      \
+             sha256 \"sum-of-{target}\"\n"
+        );
+        assert!(text.contains(&url), "{text}");
+    }
+    // A missing archive fails instead of leaving an empty checksum.
+    let run = std::process::Command::new("bash")
+        .arg(&formula)
+        .arg(dist.path())
+        .args(["9.9.9", "https://example.org/o/reflect"])
+        .output()
+        .unwrap();
+    assert!(!run.status.success());
+}

@@ -217,7 +217,7 @@ fn a_draft_with_progress() {
     assert_eq!(outcome["output"], SECOND);
     assert_eq!(outcome["iterations_used"], 2);
     assert_eq!(outcome["issues"], json!([]));
-    assert!(outcome["score"].as_f64() > Some(0.9), "{outcome:#}");
+    assert!(outcome["overall_score"].as_f64() > Some(0.9), "{outcome:#}");
 
     let progress = client.progress(id);
     let lines: Vec<&str> = progress.iter().map(|(_, _, line)| line.as_str()).collect();

@@ -28,7 +28,7 @@ def show_result(result):
         for line in block.text.splitlines():
             print(f"  | {line}")
     outcome = result.structured_content or {}
-    for key in ("success", "convergence_reason", "output", "score", "iterations_used"):
+    for key in ("success", "convergence_reason", "output", "overall_score", "iterations_used"):
         if key in outcome:
             show(f"  {key}", outcome[key])
 

@@ -34,14 +34,20 @@ impl ModelName {
 impl ModelName {
     /// Whether the model may be able to judge. False only for models that are known not to.
     pub(super) fn can_judge(&self) -> bool {
-        #[cfg(feature = "embedded")]
-        if self.provider == "embedded" {
-            use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};
-            let name = self.model.as_deref().unwrap_or(DEFAULT_MODEL);
-            return !matches!(name.parse::<ModelSpec>(), Ok(spec) if !spec.can_judge());
-        }
-        true
+        self.provider != "embedded" || embedded_can_judge(self.model.as_deref())
     }
+}
+
+#[cfg(feature = "embedded")]
+fn embedded_can_judge(model: Option<&str>) -> bool {
+    use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};
+    let spec = model.unwrap_or(DEFAULT_MODEL).parse::<ModelSpec>();
+    spec.map_or(true, |spec| spec.can_judge())
+}
+
+#[cfg(not(feature = "embedded"))]
+fn embedded_can_judge(_: Option<&str>) -> bool {
+    true
 }
 
 impl fmt::Display for ModelName {

@@ -74,8 +74,8 @@ impl ModelSpec {
         }
     }
 
-    /// Whether the model may be able to judge texts. False for the default model: 7 of 8 of its verdicts are
-    /// unparseable, and the rest do not separate good texts from bad ones (`docs/judge.md`).
+    /// Whether the model may be able to judge texts. False for the default model: 7 of 8 of its verdicts on texts with
+    /// known quality are unparseable (`docs/judge.md`).
     pub fn can_judge(&self) -> bool {
         match self {
             Self::Default => false,

@@ -28,7 +28,7 @@ pub(super) struct Outcome {
     /// The selected draft; null after `evaluate`.
     output: Option<String>,
     /// The overall score, 0 to 1.
-    score: Option<f64>,
+    overall_score: Option<f64>,
     /// The score of each criterion, 0 to 1.
     #[schemars(with = "BTreeMap<String, Option<f64>>")]
     criteria_scores: IndexMap<String, Option<f64>>,
@@ -59,7 +59,7 @@ impl Outcome {
             success: record.success,
             convergence_reason: record.convergence_reason,
             output: record.selected().map(|version| version.output.clone()),
-            score: evaluation.overall_score,
+            overall_score: evaluation.overall_score,
             criteria_scores: evaluation.criteria_scores,
             issues: evaluation.issues,
             iterations_used: record.iterations(),
