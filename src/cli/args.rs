@@ -1556,7 +1556,7 @@ pub(super) enum CriteriaFormat {
 Examples:
   reflect models
   reflect models list --base-url http://127.0.0.1:8080/v1
-  reflect models pull")]
+  reflect models pull qwen3-1.7b")]
 pub(super) struct ModelsArgs {
     /// What to do; without it, list.
     #[command(subcommand)]
@@ -1580,7 +1580,7 @@ pub(super) enum ModelsCommand {
     },
     /// Download an embedded model
     Pull {
-        /// `hf:OWNER/REPO/FILE` [default: the default model]
+        /// A name from `reflect models list`, or `hf:OWNER/REPO/FILE` [default: the default model]
         model: Option<String>,
     },
     /// Print the folder of embedded models

@@ -388,18 +388,25 @@ fn models_list() {
         .run();
 }
 
-/// The default embedded model is listed even before it is downloaded.
+/// Embedded models with a short name are listed before they are downloaded.
 #[cfg(feature = "embedded")]
 #[test]
-fn the_default_embedded_model_is_listed_before_its_download() {
+fn named_embedded_models_are_listed_before_their_download() {
     let list = || Test::new().args(["models", "list", "--provider", "embedded"]);
     list()
-        .stdout("embedded:smollm2-135m-instruct  98 MB, not downloaded\n")
+        .stdout(
+            "embedded:smollm2-135m-instruct  Apache-2.0, 98 MB, not downloaded\n\
+             embedded:qwen3-0.6b             Apache-2.0, 640 MB, not downloaded\n\
+             embedded:smollm2-1.7b           Apache-2.0, 1060 MB, not downloaded\n\
+             embedded:qwen3-1.7b             Apache-2.0, 1830 MB, not downloaded\n\
+             embedded:qwen3-4b               Apache-2.0, 2500 MB, not downloaded\n",
+        )
         .run();
     let listed = list().arg("--json").run().json();
     assert_eq!(listed[0]["model"], "smollm2-135m-instruct");
     assert_eq!(listed[0]["fetched"], false);
-    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    assert_eq!(listed[3]["model"], "qwen3-1.7b");
+    assert_eq!(listed.as_array().map(Vec::len), Some(5));
 }
 
 #[test]

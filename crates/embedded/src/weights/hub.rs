@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use reqwest::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE,
 };
+use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode};
 use secrecy::ExposeSecret as _;
 
@@ -45,18 +46,7 @@ pub(super) async fn download(
     options: &FetchOptions,
     progress: &mut (dyn FnMut(FetchEvent) + Send),
 ) -> Result<(), String> {
-    // A second installation in the same process fails, which is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut client = Client::builder();
-    if is_loopback(&options.hub) {
-        client = client.no_proxy();
-    }
-    let client = client
-        .connect_timeout(CONNECT)
-        .read_timeout(options.idle_timeout)
-        .user_agent(concat!("reflect/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|e| error_chain(&e))?;
+    let client = client(options, Policy::default())?;
     let url = url(origin, options);
     let mut tries = 0;
     loop {
@@ -81,6 +71,40 @@ pub(super) async fn download(
             }
         }
     }
+}
+
+/// Asks the hub for the SHA-256 of a file, in hexadecimal. The hub announces it when it redirects to the storage of large
+/// files, in the header `X-Linked-Etag`. `None` if it does not.
+pub(super) async fn announced_sha256(
+    origin: &Origin<'_>,
+    options: &FetchOptions,
+) -> Option<String> {
+    let client = client(options, Policy::none()).ok()?;
+    let mut request = client.head(url(origin, options));
+    if let Some(token) = &options.token {
+        request = request.bearer_auth(token.expose_secret());
+    }
+    let response = request.send().await.ok()?;
+    let tag = response.headers().get("x-linked-etag")?.to_str().ok()?;
+    let hash = tag.trim_matches('"').to_ascii_lowercase();
+    let is_sha256 = hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    is_sha256.then_some(hash)
+}
+
+fn client(options: &FetchOptions, redirects: Policy) -> Result<Client, String> {
+    // A second installation in the same process fails, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut client = Client::builder();
+    if is_loopback(&options.hub) {
+        client = client.no_proxy();
+    }
+    client
+        .redirect(redirects)
+        .connect_timeout(CONNECT)
+        .read_timeout(options.idle_timeout)
+        .user_agent(concat!("reflect/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|e| error_chain(&e))
 }
 
 /// Whether an address is on this machine, where no proxy is used.

@@ -9,7 +9,7 @@ mod spec;
 pub use fetch::{FetchError, FetchEvent, FetchOptions, SourceFailure, fetch};
 pub use hub::HUB;
 pub use list::{LocalModel, list_local};
-pub use spec::{DEFAULT_MODEL, DEFAULT_MODEL_BYTES, ModelSpec, SpecError};
+pub use spec::{DEFAULT_MODEL, ModelSpec, NAMED, NamedModel, SpecError};
 
 use spec::Origin;
 

