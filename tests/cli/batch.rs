@@ -268,6 +268,7 @@ fn an_incomplete_row_is_repeated() {
     let again = world(&server, 3)
         .file("out.jsonl", torn)
         .args(BATCH)
+        .stderr_has("2 tasks already done in `out.jsonl`")
         .stderr_has("is incomplete; running its task again")
         .run();
     all_met(&rows(&again), 3);

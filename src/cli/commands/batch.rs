@@ -33,7 +33,7 @@ use crate::cli::output::{elsewhere, real_path, unusable};
 use crate::cli::{input, interrupt, knowledge, printer, settings};
 use crate::evidence::DEFAULT_MESSAGES;
 use crate::report;
-use crate::text::plural;
+use crate::text::{counted, plural};
 use crate::types::{ExitCode, ReflectionCriteria, Task};
 
 /// The maximum number of invalid lines reported before the first task starts. The rows have all of them.
@@ -70,6 +70,7 @@ pub(in crate::cli) async fn run(
     }
     let (results, before) =
         open_results(args.file(), args.retry_failed, &args.tasks, global.quiet)?;
+    report_done(&before, args, global.quiet);
     let shape = Arc::new(Shape {
         base,
         template,
@@ -277,6 +278,18 @@ pub(super) fn open_results(
         ));
     }
     Ok((Some(results), before))
+}
+
+/// Prints how many tasks have rows from an earlier call.
+fn report_done(before: &Before, args: &BatchArgs, quiet: bool) {
+    if let Some(file) = args.file()
+        && !before.done.is_empty()
+        && !quiet
+    {
+        let tasks = u64::try_from(before.done.len()).unwrap_or(u64::MAX);
+        let tasks = counted(tasks, "task");
+        printer::say(&format!("{tasks} already done in `{}`", file.display()));
+    }
 }
 
 /// Where tasks come from: a file or standard input.

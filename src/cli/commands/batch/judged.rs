@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::batch::{BatchHistory, Ending, MOST, Status, Stop};
 use crate::cli::args::BatchArgs;
 use crate::cli::verdict;
+use crate::reflector::{FailurePattern, PatternType, PlanAssessment};
 use crate::report;
 use crate::types::ReflectionCriteria;
 
@@ -32,7 +33,8 @@ pub(super) fn print(
     }
     let tally = &ending.tally;
     let total = total.unwrap_or_else(|| tally.rows());
-    let assessment = history.assess(tally, total, criteria);
+    let mut assessment = history.assess(tally, total, criteria);
+    drop_plan_advice(&mut assessment);
     let mut notes = Vec::new();
     let again = history.again();
     if again.tasks > 0 {
@@ -64,4 +66,16 @@ pub(super) fn print(
         ));
     }
     verdict::say(&assessment, &notes);
+}
+
+/// Removes the pattern of too few successful tasks and its advice. The headline has the counts, and advice about plans
+/// does not apply to the independent tasks of a batch; `reflect assess` gives it.
+fn drop_plan_advice(assessment: &mut PlanAssessment) {
+    let low = |pattern: &FailurePattern| pattern.pattern_type == PatternType::LowSuccessRate;
+    let dropped: Vec<FailurePattern> = assessment.patterns.extract_if(.., |it| low(it)).collect();
+    let is_dropped = |suggestion: &String| {
+        let mut fixes = dropped.iter().filter_map(|it| it.suggested_fix.as_ref());
+        fixes.any(|fix| fix == suggestion)
+    };
+    assessment.verdict.suggestions.retain(|it| !is_dropped(it));
 }
