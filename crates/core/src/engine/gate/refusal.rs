@@ -23,7 +23,9 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
         r")?i(?: cannot|'m unable to| am unable to| can not| can't|'m not able to| am not able to| won't| will not| don't feel comfortable) ",
         r"(?:help (?:you )?with|assist|comply|fulfil|engage|create|generate|produce|provide|write|complete|continue|do that|revise|answer|respond|process|help$|help\.)|(?:",
         opener!(),
-        r")?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{0,60}\bi\b|(?:",
+        r")?as an? (?:ai|artificial intelligence|(?:large )?language model)\b.{0,60}\bi\b|",
+        opener!(),
+        r"i(?:'m| am) (?:not |just |only )?an? (?:ai|artificial intelligence|(?:large )?language model|chatbot|(?:virtual )?assistant)\b|(?:",
         opener!(),
         r")?(?:i(?:'ll| will)? need (?:more|additional|further) (?:information|context|details)|there (?:is|was) no (?:draft|text)|(?:could|can) you (?:please )?(?:provide|share|paste|clarify)|please (?:provide|share|paste) (?:the|me|your|more)|(?:it (?:seems|looks like|appears) (?:that )?)?(?:you haven't|you have not|you did not|you didn't) (?:provide|share|include)))",
     ))

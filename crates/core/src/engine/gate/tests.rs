@@ -251,6 +251,8 @@ fn refusals_and_questions_back_are_no_drafts() {
         "I cannot assist with this request.",
         "Unfortunately, I am unable to write this text.",
         "As an AI language model, I do not have opinions, so I will not write this.",
+        "I'm sorry, but I'm not a chatbot. I can only help with general questions.",
+        "I apologize, but I am just an AI and this is beyond me.",
         "Could you please provide the draft you want revised?",
         "Please share the text, and I will revise it.",
         "It seems you haven't provided a draft.",
